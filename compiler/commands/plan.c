@@ -9,6 +9,8 @@
 #include "compiler/commands/plan_rate.h"
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/why.h"
+#include "compiler/program/emit/emit_routes.h"
+#include "compiler/program/forecast/routes.h"
 #include "compiler/program/weights.h"
 #include "compiler/render/html.h"
 #include "compiler/render/render_document.h"
@@ -142,6 +144,11 @@ static int plan_settings(job *j, const char *file) {
   if (compiled)
     nxc_weights_check(&plan.plan, j->compiled.settings, j->output ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
                       j->sink);
+  if (compiled) {
+    uint32_t n_routes;
+    const nx_route *routes = nxc_routes_choose(&plan.plan, j->asked->machine, j->arena, &n_routes);
+    nxc_emit_routes(&plan, routes, n_routes, j->arena);
+  }
   bool sized = good && nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   nxc_estimate estimate = {0};
   if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)

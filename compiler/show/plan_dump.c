@@ -88,6 +88,14 @@ static void print_operands(const nx_plan *plan, const nx_operator *op, uint32_t 
   }
 }
 
+/* "by hosts (1.2 ms; direct 3.4 ms)" */
+static void print_route(const nx_route *route, FILE *out) {
+  fprintf(out, " by %s (%.3g ms", nx_way_name((nx_way)route->way), 1e3 * (double)route->seconds);
+  if (route->next != route->way)
+    fprintf(out, "; %s %.3g ms", nx_way_name((nx_way)route->next), 1e3 * (double)route->next_seconds);
+  fputc(')', out);
+}
+
 static void dump_operator(const nx_plan *plan, uint32_t index, FILE *out) {
   const nx_operator *op = &plan->operators[index];
   const nx_op_row *row = nx_op_find(op->op);
@@ -99,6 +107,8 @@ static void dump_operator(const nx_plan *plan, uint32_t index, FILE *out) {
   }
   for (uint32_t i = 0; i < op->n_attrs; i++)
     print_attribute(plan, &row->attrs[i], &plan->attributes[op->first_attribute + i], out);
+  const nx_route *route = nx_plan_route(plan, index);
+  if (route) print_route(route, out);
   print_text(out, "  [", nx_plan_string(plan, op->origin), "");
   if (op->flops) fputs("; ", out), nxc_print_quantity(out, (double)op->flops, "FLOP");
   if (op->moved_bytes) fputs("; ", out), nxc_print_quantity(out, (double)op->moved_bytes, "B");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpiexec -n N comm_speed [window|messages] [ROUNDS] [WAY]. Collectives of nxrun over all ranks beside MPI's own
- * of the same bytes, in fp32, in turns; prints the operator, the bytes of its larger side, the slowest rank's
- * microseconds in the round that a tenth of the rounds are below (others may load the machine), and how many times
- * faster nxrun is. Gathers are in place, as in plans. WAY is one of nx_way's for messages; without it, the one with
- * the least microseconds in three rounds. */
+/* mpiexec -n N comm_speed [window|messages] [ROUNDS] [WAY]. Collectives of nxrun over all ranks beside MPI's
+ * own of the same bytes, in fp32, in turns; prints the operator, the bytes of its larger side, the slowest
+ * rank's microseconds in the round that a tenth of the rounds are below (others may load the machine), and
+ * how many times faster nxrun is. Gathers are in place, as in plans. WAY is one of nx_way's for messages;
+ * without it, the one with the least microseconds in three rounds. */
 #include "runtime/comm/comm.h"
 
 #include <mpi.h>
@@ -133,7 +133,8 @@ static void measure(bench *at, nx_op op, uint64_t n, int n_rounds) {
   double mine = lower_decile(own, n_rounds), other = lower_decile(mpi, n_rounds);
   if (at->world->rank > 0) return;
   printf("%-15s %9llu bytes  %-8s %11.1f us  MPI %11.1f us  %6.2fx\n", nx_op_find(op)->name,
-         (unsigned long long)(4 * n), at->arenas.segments ? "window" : nx_way_name(way), mine, other, other / mine);
+         (unsigned long long)(4 * n), at->arenas.segments ? "window" : nx_way_name(way), mine, other,
+         other / mine);
   fflush(stdout);
 }
 

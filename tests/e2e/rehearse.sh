@@ -10,6 +10,13 @@ unset MALLOC_PERTURB_ # it would touch what has addresses alone
 
 passes 'a plan of 405 billion parameters for 16,384 ranks' \
   "$nxcfg" plan "$root/conf/megatron/llama-405b.sh" --world-size 16384 -o big.bin
+expect 'says which way collectives go, and why' 0 'all_reduce over pipeline+data (2048) by doubling (.* ms; direct .* ms)' \
+  sh -c "'$nxcfg' show big.bin --ops | grep -m 1 '(2048) by'"
+"$nxcfg" plan "$root/conf/megatron/llama-405b.sh" --world-size 16384 --machine h100 -o other.bin >out 2>&1
+id() { "$nxcfg" show "$1" | grep plan_id; }
+routes() { "$nxcfg" show "$1" --ops | grep -o ' by [a-z]* (.*; .* ms)' >"$1.routes" && wc -l <"$1.routes"; }
+[ "$(id big.bin)" = "$(id other.bin)" ] && [ "$(routes big.bin)" -eq "$(routes other.bin)" ] && ! cmp -s ./*.routes
+report 'and that is of the machine, not of the training' $?
 number() { # FIELD: of the line of JSON
   tr ',{}' '\n\n\n' <out | sed -n "s/^\"$1\"://p" | head -n 1
 }

@@ -3,6 +3,7 @@
  * memory 1e8 B/s, links 1e7 and 1e6 B/s, latencies 1 and 10 ms, an operator 1 ms. */
 #include "compiler/program/emit/emit_forecast.h"
 #include "compiler/program/forecast/cost.h"
+#include "compiler/program/forecast/routes.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <math.h>
@@ -191,25 +192,25 @@ static void links_are_those_of_the_group(void **state) {
   case_begin(&c, 4, 1, 1);
   case_collective(&c, 0, NX_OP_all_gather, 0, 10000); /* 1 + 1 + 1 ms */
   case_operator(&c, 0, NX_OP_wait, 0, 0);
-  case_collective(&c, 2, NX_OP_all_reduce, 1, 10000); /* 1 + 2 x 10 + 10 ms */
+  case_collective(&c, 2, NX_OP_all_reduce, 1, 10000); /* 1 + 10 + 10 ms: doubled */
   case_operator(&c, 2, NX_OP_wait, 0, 0);
   case_items(&c);
   assert_null(nxc_forecast_lacks(&c.plan, &machine, arena));
   nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
-  assert_near(f.class_s[NXC_COST_COLLECTIVES], 3e-3 + 31e-3, "collectives");
+  assert_near(f.class_s[NXC_COST_COLLECTIVES], 3e-3 + 21e-3, "collectives");
   assert_int_equal(f.ranks_per_host, 2);
   assert_int_equal(f.groups[0].n_hosts, 1);
   assert_int_equal(f.groups[0].n_steps, 1);
   assert_int_equal(f.groups[1].n_hosts, 2);
-  assert_int_equal(f.groups[1].n_steps, 2);
+  assert_int_equal(f.groups[1].n_steps, 1);
   assert_int_equal(f.groups[1].bytes, 10000);
-  assert_near(f.groups[1].seconds, 30e-3, "the far group");
+  assert_near(f.groups[1].seconds, 20e-3, "the far group");
   machine = machine_of(4);
   f = nxc_forecast_step(&c.plan, &machine, arena);
   assert_near(f.groups[1].seconds, 3e-3, "the far group on one host");
   c.run.n_hosts = 2; /* the plan's tiling counts where it is finer */
   f = nxc_forecast_step(&c.plan, &machine, arena);
-  assert_near(f.groups[1].seconds, 30e-3, "the far group on the plan's hosts");
+  assert_near(f.groups[1].seconds, 20e-3, "the far group on the plan's hosts");
   nxc_arena_free(arena);
 }
 
@@ -224,8 +225,59 @@ static void groups_may_be_near_and_far(void **state) {
   case_operator(&c, 2, NX_OP_wait, 0, 0);
   case_items(&c);
   nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
-  assert_int_equal(f.groups[1].n_steps, 3);
-  assert_near(f.groups[1].seconds, 1e-3 + 1e-3 + 2 * 10e-3 + 20e-3, "seconds");
+  assert_int_equal(f.groups[1].n_steps, 2); /* both far members at once */
+  assert_near(f.groups[1].seconds, 1e-3 + 1e-3 + 10e-3 + 20e-3, "seconds");
+  nxc_arena_free(arena);
+}
+
+/* 4 ranks, 2 on a host: what a machine says decides which way a gather over all goes, and how an all_reduce.
+ */
+static void routes_are_those_of_the_machine(void **state) {
+  static const struct {
+    nx_op op;
+    double near_latency_s, far_latency_s;
+    uint64_t bytes;
+    nx_way way, next;
+    double seconds;
+  } cases[] = {
+      /* 10 kB parts: far ones twice, 10 + 20 + 1 + 1 ms; once to the host, 10 + 10 + 2 + 2 ms */
+      {NX_OP_all_gather, 1e-3, 1e-2, 30000, NX_WAY_HOSTS, NX_WAY_DIRECT, 24e-3},
+      {NX_OP_all_gather, 1e-2, 1e-3, 30, NX_WAY_DOUBLING, NX_WAY_RING, 2e-3 + 2e-5 + 1e-6},
+      {NX_OP_all_gather, 1e-2, 1e-5, 30000, NX_WAY_RING, NX_WAY_DOUBLING, 3e-5 + 15e-3},
+      {NX_OP_all_reduce, 1e-3, 1e-2, 12, NX_WAY_DOUBLING, NX_WAY_DIRECT, 20e-3 + 16e-6 + 0.8e-6},
+      {NX_OP_all_reduce, 1e-3, 1e-2, 60000, NX_WAY_HOSTS, NX_WAY_DIRECT, 32e-3 + 24e-3},
+      {NX_OP_reduce_scatter, 1e-3, 1e-2, 30000, NX_WAY_DIRECT, NX_WAY_DIRECT, 0},
+  };
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    nxc_machine machine = machine_of(2);
+    uint32_t n = 0;
+    case_plan c;
+    case_begin(&c, 4, 2, 1);
+    c.atoms[1].size = 1, c.atoms[0].size = 4, c.groups[0].size = 4;
+    case_collective(&c, 0, cases[i].op, 0, cases[i].bytes);
+    machine.inside.latency_s = cases[i].near_latency_s, machine.between.latency_s = cases[i].far_latency_s;
+    const nx_route *routes = nxc_routes_choose(&c.plan, &machine, arena, &n);
+    assert_int_equal(n, cases[i].op != NX_OP_reduce_scatter);
+    if (n == 0) continue;
+    assert_int_equal(routes->way, cases[i].way);
+    assert_int_equal(routes->next, cases[i].next);
+    assert_true(fabs((double)routes->seconds - cases[i].seconds) < 1e-6 * cases[i].seconds);
+  }
+  nxc_arena_free(arena);
+}
+
+static void no_route_within_a_host(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(2);
+  uint32_t n = 1;
+  case_plan c;
+  case_begin(&c, 4, 2, 1);
+  case_collective(&c, 0, NX_OP_all_gather, 0, 30000);
+  nxc_routes_choose(&c.plan, &machine, arena, &n);
+  assert_int_equal(n, 0);
   nxc_arena_free(arena);
 }
 
@@ -459,6 +511,8 @@ int main(void) {
       cmocka_unit_test(attention_is_its_products_and_scores),
       cmocka_unit_test(nothing_costs_no_exchange), cmocka_unit_test(links_are_those_of_the_group),
       cmocka_unit_test(groups_may_be_near_and_far),
+      cmocka_unit_test(routes_are_those_of_the_machine),
+      cmocka_unit_test(no_route_within_a_host),
       cmocka_unit_test(machines_may_overlap),
       cmocka_unit_test(a_gather_ahead_is_not_waited_for),
       cmocka_unit_test(a_reduction_may_outlive_its_pass),

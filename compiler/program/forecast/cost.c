@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/forecast/cost.h"
 
+#include "compiler/program/forecast/routes.h"
 #include "compiler/program/graph/rules.h"
 
 #include <assert.h>
@@ -57,60 +58,17 @@ static double product_seconds(const nx_plan *plan, const nxc_machine *machine, c
 
 /* ---- collectives ---- */
 
-/* Where the members of rank 0's group stand. */
-typedef struct group_place {
-  uint32_t n_local; /* on rank 0's host */
-  uint32_t n_hosts;
-} group_place;
-
 static uint32_t ranks_per_host(const nx_plan *plan, const nxc_machine *machine) {
   uint32_t planned = plan->run->n_ranks / plan->run->n_hosts;
   return machine->ranks_per_host < planned ? machine->ranks_per_host : planned;
 }
 
-static group_place *place_groups(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
-  group_place *places = nxc_arena_array(arena, plan->n[NX_SECTION_GROUPS], sizeof *places);
-  uint32_t per_host = ranks_per_host(plan, machine);
-  for (uint32_t group = 0; group < plan->n[NX_SECTION_GROUPS]; group++)
-    for (uint32_t i = 0, last = NX_NONE; i < plan->groups[group].size; i++) {
-      uint32_t host = nx_group_member(plan, group, 0, i) / per_host;
-      places[group].n_local += host == 0;
-      places[group].n_hosts += host != last;
-      last = host;
-    }
-  return places;
-}
-
-typedef struct exchange {
-  uint32_t n_steps;
-  double seconds;
-} exchange;
-
-static exchange exchange_of(const nx_plan *plan, const nxc_machine *machine, const group_place *places,
-                            const nx_operator *op) {
-  exchange e = {0, 0};
-  uint32_t size = plan->groups[op->group].size, n_local = places[op->group].n_local, n_far = size - n_local;
-  uint32_t phases = op->op == NX_OP_all_reduce ? 2 : 1;
-  if (size < 2 || op->moved_bytes == 0) return e;
-  double bytes = (double)op->moved_bytes, near = bytes * (n_local - 1) / (size - 1);
-  if (op->op == NX_OP_shift) { /* from one neighbour, and the slowest delays all */
-    const nxc_link *link = n_far > 0 ? &machine->between : &machine->inside;
-    return (exchange){1, link->latency_s + bytes / nxc_rate_at(&link->bandwidth, bytes)};
-  }
-  if (n_local > 1) {
-    e.n_steps += phases;
-    e.seconds += phases * machine->inside.latency_s + near / nxc_rate_at(&machine->inside.bandwidth, bytes);
-  }
-  if (n_far > 0) {
-    e.n_steps += phases * n_far;
-    e.seconds += phases * n_far * machine->between.latency_s;
-    e.seconds += (bytes - near) / nxc_rate_at(&machine->between.bandwidth, bytes);
-  }
-  return e;
-}
-
 static bool is_collective(const nx_operator *op) {
   return nx_op_is_collective(nx_op_find(op->op)) && op->group != NX_NONE && op->op != NX_OP_wait;
+}
+
+static uint32_t index_of(const nx_plan *plan, const nx_operator *op) {
+  return (uint32_t)(op - plan->operators);
 }
 
 /* ---- programs ---- */
@@ -128,7 +86,7 @@ typedef struct player {
   const nx_plan *plan;
   const nx_schedule *schedule; /* that is played */
   const nxc_machine *machine;
-  group_place *places; /* [group] */
+  nxc_group_place *places; /* [group] */
   spent *programs;     /* [program, mask] */
   spent *stages;       /* [stage] */
   double *ends;        /* [value]: of the collective that writes it, since the program began */
@@ -142,7 +100,8 @@ static void spend(spent *s, nxc_cost_class class, double seconds) {
 
 static double operator_seconds(const player *p, const nx_operator *op) {
   const nxc_machine *machine = p->machine;
-  if (is_collective(op)) return machine->operator_s + exchange_of(p->plan, machine, p->places, op).seconds;
+  if (is_collective(op))
+    return machine->operator_s + nxc_exchange_of(p->plan, machine, p->places, index_of(p->plan, op)).seconds;
   if (nx_op_is_collective(nx_op_find(op->op))) return 0;
   double work = multiplies(op) ? product_seconds(p->plan, machine, op)
                                : memory_seconds(machine, (double)op->moved_bytes);
@@ -250,7 +209,7 @@ static double play(player *p, nxc_arena *arena) {
 /* ---- all ---- */
 
 static void add_collective(const player *p, nxc_forecast *f, const nx_operator *op, uint64_t n_runs) {
-  exchange e = exchange_of(p->plan, p->machine, p->places, op);
+  nxc_exchange e = nxc_exchange_of(p->plan, p->machine, p->places, index_of(p->plan, op));
   nxc_group_cost *cost = &f->groups[op->group];
   cost->n_hosts = p->places[op->group].n_hosts;
   cost->n_collectives += n_runs;
@@ -295,7 +254,9 @@ static nx_dtype main_type(const nx_plan *plan) {
 
 const char *nxc_forecast_lacks(const nx_plan *plan, const nxc_machine *machine, nxc_arena *arena) {
   bool near = false, far = false;
-  const player p = {.plan = plan, .machine = machine, .places = place_groups(plan, machine, arena)};
+  const player p = {.plan = plan,
+                    .machine = machine,
+                    .places = nxc_place_groups(plan, ranks_per_host(plan, machine), arena)};
   for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) {
     const nx_operator *op = &plan->operators[i];
     if (multiplies(op) && machine->products[product_type(plan, op)].n_points == 0)
@@ -316,8 +277,10 @@ const char *nxc_forecast_lacks(const nx_plan *plan, const nxc_machine *machine, 
 
 static player new_player(const nx_plan *plan, const nx_schedule *schedule, const nxc_machine *machine,
                          nxc_arena *arena) {
-  player p = {
-      .plan = plan, .schedule = schedule, .machine = machine, .places = place_groups(plan, machine, arena)};
+  player p = {.plan = plan,
+              .schedule = schedule,
+              .machine = machine,
+              .places = nxc_place_groups(plan, ranks_per_host(plan, machine), arena)};
   size_t n_programs = plan->n[NX_SECTION_PROGRAMS];
   p.n_stages = nx_plan_n_stages(plan);
   p.programs = nxc_arena_array(arena, n_programs * N_VARIANTS, sizeof *p.programs);

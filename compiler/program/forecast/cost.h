@@ -2,8 +2,7 @@
 /* What a step of a plan would take on a machine, from the plan's bytes and the machine's description alone.
  *
  * Every operator is given seconds: a product by its FLOP, everything else by the bytes that it moves, a
- * collective by the bytes that a rank receives and the steps of nxrun's algorithm (direct exchange: one step
- * to gather or to scatter, two to do both; between hosts one for each peer there as well), a transfer between
+ * collective by the bytes that a rank receives and the steps of its way (routes.h), a transfer between
  * stages by its value, where it is waited for. Programs are sums over their operators, by class; with them
  * the prover's walk plays the stages' items against each other. `stage` is the one that works longest; what
  * it does not work is the bubble. All seconds are of one rank and one step. */

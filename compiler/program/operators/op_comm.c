@@ -105,7 +105,7 @@ static void grad_all_to_all(nxc_grad *grad, const nxc_operator_node *op) {
 static uint64_t bytes_all_reduce(const nxc_graph *graph, const nxc_operator_node *op) {
   uint64_t size = group_size(graph, op);
   uint64_t bytes = nxc_shape_bytes(nxc_in(graph, op, 0)) + nxc_shape_bytes(nxc_out(graph, op, 0));
-  return bytes / size * (size - 1);
+  return bytes * (size - 1) / size;
 }
 
 static uint64_t bytes_all_gather(const nxc_graph *graph, const nxc_operator_node *op) {
@@ -114,12 +114,12 @@ static uint64_t bytes_all_gather(const nxc_graph *graph, const nxc_operator_node
 
 static uint64_t bytes_reduce_scatter(const nxc_graph *graph, const nxc_operator_node *op) {
   uint64_t size = group_size(graph, op);
-  return nxc_shape_bytes(nxc_in(graph, op, 0)) / size * (size - 1);
+  return nxc_shape_bytes(nxc_in(graph, op, 0)) * (size - 1) / size;
 }
 
 static uint64_t bytes_all_to_all(const nxc_graph *graph, const nxc_operator_node *op) {
   uint64_t size = group_size(graph, op);
-  return nxc_shape_bytes(nxc_in(graph, op, 0)) / size * (size - 1);
+  return nxc_shape_bytes(nxc_in(graph, op, 0)) * (size - 1) / size;
 }
 
 static uint64_t bytes_shift(const nxc_graph *graph, const nxc_operator_node *op) {
