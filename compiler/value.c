@@ -17,6 +17,24 @@ const char *nxc_kind_name(nxc_kind kind) {
   return names[kind];
 }
 
+static void copy_into(nxc_arena *arena, nxc_value *copy, const nxc_value *value) {
+  *copy = *value;
+  if (value->digits != NULL) copy->digits = nxc_arena_strdup(arena, value->digits);
+  if (value->kind == NXC_STRING || value->kind == NXC_BYTES)
+    copy->text = nxc_arena_strndup(arena, value->text, value->n_bytes);
+  if (value->kind != NXC_LIST && value->kind != NXC_MAP) return;
+  size_t n = value->kind == NXC_MAP ? 2 * value->n_items : value->n_items;
+  nxc_value *items = nxc_arena_array(arena, n + 1, sizeof *items);
+  for (size_t i = 0; i < n; i++) copy_into(arena, &items[i], &value->items[i]);
+  copy->items = items;
+}
+
+nxc_value *nxc_value_copy(nxc_arena *arena, const nxc_value *value) {
+  nxc_value *copy = nxc_arena_alloc(arena, sizeof *copy);
+  copy_into(arena, copy, value);
+  return copy;
+}
+
 static bool same_items(const nxc_value *a, const nxc_value *b) {
   if (a->n_items != b->n_items) return false;
   size_t n = a->kind == NXC_MAP ? 2 * a->n_items : a->n_items;

@@ -44,6 +44,8 @@ struct nxc_value {
   const char *digits;
 };
 
+/* With all that it consists of; keys and texts too. */
+nxc_value *nxc_value_copy(nxc_arena *arena, const nxc_value *value);
 bool nxc_value_equal(const nxc_value *a, const nxc_value *b);
 /* One line for people: strings bare when they need no quotes, lists as [a, b]. */
 const char *nxc_value_show(nxc_arena *arena, const nxc_value *value);

@@ -88,7 +88,9 @@ static bool is_input(const job *j) {
 /* ---- results ---- */
 
 static void print_options(const nxc_tuned *best, nxc_arena *arena) {
-  for (size_t i = 0; i < best->n_edits; i++) puts(nxc_option_change_show(arena, &best->edits[i]));
+  for (size_t i = 0; i < best->n_edits; i++)
+    printf("%s=%s\n", best->edits[i].bound->row->name,
+           nxc_value_show(arena, nxc_option_change_value(&best->edits[i])));
 }
 
 static int report(const job *j, nxc_tune_report *r) {

@@ -186,10 +186,11 @@ void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
 static json_t *options_json(const nxc_tune_report *r, const nxc_tuned *t) {
   json_t *options = json_array();
   for (size_t i = 0; i < t->n_edits; i++) {
-    const nxc_value *value = t->edits[i].value;
+    const nxc_value *value = nxc_option_change_value(&t->edits[i]);
     json_t *option = json_pack("{s:s}", "name", t->edits[i].bound->row->name);
-    json_t *text = value ? json_loads(nxc_value_json(r->arena, value), JSON_DECODE_ANY, NULL) : json_null();
-    json_object_set_new(option, "value", text);
+    json_object_set_new(option, "value",
+                        json_loads(nxc_value_json(r->arena, value), JSON_DECODE_ANY, NULL));
+    json_object_set_new(option, "taken_out", json_boolean(t->edits[i].value == NULL));
     json_array_append_new(options, option);
   }
   return options;

@@ -21,6 +21,11 @@ typedef struct patcher {
   size_t n_pieces;
 } patcher;
 
+const nxc_value *nxc_option_change_value(const nxc_option_change *edit) {
+  static const nxc_value nothing = {.kind = NXC_NULL};
+  return edit->value ? edit->value : edit->usual ? edit->usual : &nothing;
+}
+
 const char *nxc_option_change_show(nxc_arena *arena, const nxc_option_change *edit) {
   const char *name = edit->bound->row->name;
   if (edit->value == NULL) return nxc_arena_printf(arena, "%s taken out", name);
@@ -234,10 +239,22 @@ static bool add_option(patcher *p, const nxc_option_change *edit) {
 
 /* ---- the whole ---- */
 
+/* A pair with a comment on its line, which would go with it. */
+static bool has_comment(const patcher *p, const nxc_node *node) {
+  if (!is_in_text(p, node) || !is_pair(p, node)) return false;
+  size_t rest = skip_blanks(p, end_of(p, node));
+  if (*text_at(p, rest) == ',') rest = skip_blanks(p, rest + 1);
+  return *text_at(p, rest) == '#';
+}
+
 /* A switch of a command has no value: it stands there or not. */
 static bool apply(patcher *p, const nxc_option_change *edit) {
   const nxc_node *node = edit->bound->node;
   bool there = edit->bound->given && node != NULL;
+  if (there && edit->value == NULL && edit->usual != NULL && has_comment(p, node)) {
+    const nxc_option_change said = {edit->bound, edit->usual, edit->usual};
+    return change_value(p, &said);
+  }
   if (edit->value == NULL) return !there || remove_option(p, node);
   if (!there) return add_option(p, edit);
   bool bare = is_switch(edit->bound) && is_in_text(p, node) && !is_pair(p, node);

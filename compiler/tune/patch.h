@@ -12,8 +12,11 @@
 typedef struct nxc_option_change {
   const nxc_bound *bound; /* the option as the file has it */
   const nxc_value *value; /* NULL: it is taken out */
+  const nxc_value *usual; /* what it is then; NULL where there is no such value */
 } nxc_option_change;
 
+/* What the option is afterwards, null where nothing is. */
+const nxc_value *nxc_option_change_value(const nxc_option_change *edit);
 /* "tensor-model-parallel-size=4", "zero1 taken out" */
 const char *nxc_option_change_show(nxc_arena *arena, const nxc_option_change *edit);
 /* NULL where an edit has no place in the text. */

@@ -103,7 +103,10 @@ typedef struct saying {
 
 static void edit(saying *s, size_t option, const nxc_value *value) {
   s->edits = nxc_arena_grow(s->arena, s->edits, s->n_edits, sizeof *s->edits);
-  s->edits[s->n_edits++] = (nxc_option_change){&s->speaker->compiled->binding->options[option], value};
+  const nxc_compiled *compiled = s->speaker->compiled;
+  const nxc_bound *bound = &compiled->binding->options[option];
+  s->edits[s->n_edits++] =
+      (nxc_option_change){bound, value, nxc_option_default(bound->row, compiled->version)};
 }
 
 static bool speaks_of_changed(const saying *s, size_t option, const bool changed[NX_N_SETTINGS]) {

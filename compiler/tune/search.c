@@ -266,11 +266,10 @@ static void list_layouts(search *s) {
 static void keep_text(search *s, const nxc_said *said, nxc_tuned *tuned) {
   nxc_option_change *edits = nxc_arena_array(s->arena, said->n_edits + 1, sizeof *edits);
   for (size_t i = 0; i < said->n_edits; i++) {
-    edits[i].bound = said->edits[i].bound;
-    nxc_value *value = said->edits[i].value ? nxc_arena_alloc(s->arena, sizeof *value) : NULL;
-    if (value != NULL) *value = *said->edits[i].value;
-    if (value != NULL && value->kind == NXC_STRING) value->text = nxc_arena_strdup(s->arena, value->text);
-    edits[i].value = value;
+    const nxc_option_change *edit = &said->edits[i];
+    edits[i] = *edit;
+    if (edit->value != NULL) edits[i].value = nxc_value_copy(s->arena, edit->value);
+    if (edit->usual != NULL) edits[i].usual = nxc_value_copy(s->arena, edit->usual);
   }
   tuned->edits = edits;
   tuned->n_edits = said->n_edits;

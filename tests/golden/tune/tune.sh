@@ -38,6 +38,25 @@ for file in megatron.sh neox.yml nxdt.yaml reference.yaml; do
   result "$file: no row is longer than 80 columns" $?
 done
 
+# What --format options prints are values of --set, also of what is taken out of the file.
+sets() { # FILE ARGUMENTS...: whether the file is as good as the best with them
+  file=$1
+  shift
+  "$nxcfg" tune "$file" "$@" --format options >"$folder/options" 2>/dev/null
+  set -- "$@" # the values may have blanks
+  while IFS= read -r assignment; do set -- "$@" --set "$assignment"; done <"$folder/options"
+  "$nxcfg" tune "$file" "$@" 2>&1 | grep -q '^The file is the best already\.$'
+  result "$file: the best as options is itself" $?
+}
+sets megatron.sh --machine device.yaml --world-size 16 --dialect megatron@later
+sets xorl.yaml --machine h100 --world-size 32 --set train.data_parallel_shard_size=2 \
+  --set train.data_parallel_replicate_size=4
+
+"$nxcfg" tune megatron.sh --dialect megatron@later --machine device.yaml --vary recompute --top 9 --format json |
+  awk '/"name": "recompute-modules"/ { n = NR } n && NR == n + 2 { all++; right += /"core_attn"/ }
+    END { exit !(all > 0 && right == all) }'
+result "items of a list in JSON" $?
+
 spent() { # $now: milliseconds of processors, of this shell's processes up to now
   times >"$folder/times"
   now=$(awk 'NR == 2 { split($1, user, /[ms]/); split($2, kernel, /[ms]/)

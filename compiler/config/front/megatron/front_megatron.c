@@ -242,6 +242,32 @@ static void read_source(front *f, const nxc_source *source) {
   take_variables(f, &script);
 }
 
+/* The option as though it were not given: false of a switch, null of what has no default. */
+static bool take_out(front *f, const nxc_option_row *row, const char *name, const char *value, nxc_span at) {
+  bool is_switch = row != NULL && row->domain.type == NXC_TYPE_BOOL;
+  bool out = is_switch ? strcmp(value, "false") == 0
+                       : row != NULL && row->domain.nullable && strcmp(value, "null") == 0;
+  nxc_node *before = out ? nxc_node_child(f->to.map, name) : NULL;
+  if (before == NULL) return out;
+  before->kind = NXC_NODE_SCALAR;
+  before->n_children = 0;
+  before->value = (nxc_value){.kind = is_switch ? NXC_BOOL : NXC_NULL};
+  before->raw = value;
+  before->raw_bytes = (uint32_t)strlen(value);
+  before->at = before->key_at = at;
+  return true;
+}
+
+/* [a, "b"] as words of a command. */
+static const char *words_of_list(nxc_arena *arena, const char *value) {
+  size_t n = strlen(value);
+  if (n < 2 || value[0] != '[' || value[n - 1] != ']') return value;
+  char *words = nxc_arena_strndup(arena, value + 1, n - 2);
+  for (char *c = words; *c != '\0'; c++)
+    if (*c == ',') *c = ' ';
+  return words;
+}
+
 /* --set KEY=VALUE is --KEY=VALUE over the rest; of a switch VALUE is true, or false to take it out. */
 static void read_set(front *f, const char *assignment) {
   nxc_arena *arena = f->to.arena;
@@ -256,19 +282,11 @@ static void read_set(front *f, const char *assignment) {
     nxc_report(f->to.sink, "NX1020", NXC_SEVERITY_ERROR, at, NULL, "an assignment is written KEY=VALUE");
     return;
   }
-  bool is_switch = row != NULL && row->domain.type == NXC_TYPE_BOOL;
-  nxc_node *before = nxc_node_child(f->to.map, name);
-  if (is_switch && strcmp(equals + 1, "false") == 0) {
-    if (before == NULL) return;
-    before->value = (nxc_value){.kind = NXC_BOOL, .boolean = false};
-    before->raw = "false";
-    before->raw_bytes = 5;
-    before->at = before->key_at = at;
-    return;
-  }
+  if (take_out(f, row, name, equals + 1, at)) return;
+  bool lists = row != NULL && nxc_arguments_is_list(row);
+  const char *text = lists ? words_of_list(arena, equals + 1) : equals + 1;
   nxc_launch_words words = {0};
-  if (!nxc_script_split(arena, nxc_source_new(arena, "--set", equals + 1, strlen(equals + 1)), f->to.sink,
-                        &words)) {
+  if (!nxc_script_split(arena, nxc_source_new(arena, "--set", text, strlen(text)), f->to.sink, &words)) {
     f->unreadable = true;
     return;
   }
