@@ -46,6 +46,18 @@ static bool is_line_due(const nxr_training *run) {
   return run->done % run->plan->run_names->log_every == 0 || run->done == run->n_steps;
 }
 
+/* Of training that comes to compress its reductions: what a rank of the first stage receives in a step. */
+static void add_received(const nxr_training *run, nxr_metrics_row *row) {
+  const nx_plan *plan = run->plan;
+  bool compresses = false;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SCHEDULES]; i++)
+    compresses = compresses || plan->schedules[i].flags & NX_SCHEDULE_COMPRESSED;
+  if (!compresses) return;
+  const nx_phase phase = nx_plan_phase(plan, run->done - 1);
+  uint64_t n_bytes = nx_schedule_received(plan, &plan->schedules[phase.schedule], 0);
+  nxr_metrics_add(row, "received_bytes", (double)n_bytes);
+}
+
 static void report(nxr_training *run, const nxr_numbers *numbers, double seconds) {
   run->loss = numbers->loss;
   nxr_tell(run, "training", NULL);
@@ -62,6 +74,7 @@ static void report(nxr_training *run, const nxr_numbers *numbers, double seconds
   }
   for (uint32_t i = 0; i < run->plan->n[NX_SECTION_MEASURES]; i++)
     nxr_metrics_add(&row, nx_plan_string(run->plan, run->plan->measures[i].name), numbers->measures[i]);
+  add_received(run, &row);
   nxr_metrics_add(&row, "tokens_per_s", numbers->tokens / seconds);
   if (run->plan->run_names->tensorboard_shows & NX_SHOWS_WORLD_SIZE)
     nxr_metrics_add(&row, "world_size", run->plan->run->n_ranks);

@@ -59,8 +59,7 @@ uint32_t nx_optimizer_keeps(const char *name, uint32_t otherwise) {
 #include "schema/optimizers.def"
   };
   const nx_optimizer_row *row = nx_optimizer_find(name);
-  if (row != NULL) return nx_optimizer_n_states(row);
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (strcmp(foreign[i].name, name) == 0) return foreign[i].n_states;
-  return otherwise;
+  return row != NULL ? nx_optimizer_n_states(row) : otherwise;
 }

@@ -96,6 +96,10 @@ bool nx_plan_prove(const nx_plan *plan, nx_fault *fault);
 bool nx_schedule_walk(const nx_plan *plan, const nx_schedule *schedule, const double *seconds, double *begin,
                       double *end, nx_fault *fault);
 /* The first, of a training that of a full batch; NULL where the plan has none of the kind. */
+/* NX_WHEN_FIRST, _MIDDLE and _LAST: the phases of a step's item, of either kind. */
+uint8_t nx_step_phases(const nx_item *item);
+/* Bytes that each rank of a stage receives by collectives in a batch of the schedule. */
+uint64_t nx_schedule_received(const nx_plan *plan, const nx_schedule *schedule, uint32_t stage);
 const nx_schedule *nx_plan_schedule(const nx_plan *plan, nx_schedule_kind kind);
 /* "backward of chunk 1, micro-batch 3", ... */
 void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size_t room);

@@ -307,6 +307,25 @@ bool nx_op_has_way(nx_op op, nx_way way) {
   return way == NX_WAY_DIRECT || op == NX_OP_all_gather || op == NX_OP_all_reduce;
 }
 
+uint8_t nx_step_phases(const nx_item *item) {
+  uint8_t compressed = item->when >> NX_WHEN_COMPRESSED;
+  return compressed ? compressed : item->when;
+}
+
+uint64_t nx_schedule_received(const nx_plan *plan, const nx_schedule *schedule, uint32_t stage) {
+  uint64_t n_bytes = 0;
+  for (uint32_t i = schedule->first_item; i < schedule->first_item + schedule->n_items; i++) {
+    const nx_item *item = &plan->items[i];
+    bool runs = item->kind <= NX_ITEM_EVALUATE || item->kind == NX_ITEM_STEP;
+    if (item->stage != stage || !runs) continue;
+    const nx_program *program = &plan->programs[nx_item_program(plan, item)];
+    const nx_operator *op = &plan->operators[program->first_operator], *end = op + program->n_operators;
+    for (; op < end; op++)
+      if (op->when & item->when && nx_op_is_collective(nx_op_find(op->op))) n_bytes += op->moved_bytes;
+  }
+  return n_bytes;
+}
+
 const nx_schedule *nx_plan_schedule(const nx_plan *plan, nx_schedule_kind kind) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SCHEDULES]; i++)
     if (plan->schedules[i].kind == kind) return &plan->schedules[i];

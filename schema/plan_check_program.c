@@ -10,7 +10,7 @@ bool nx_check_operator(const nx_checker *check, uint32_t index) {
   if (row == NULL)
     return nx_flaw(check, op, "operator %u has number %u, which this program does not know", index, op->op);
   uint64_t n_args = (uint64_t)op->n_in + op->n_out;
-  if (op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->when > NX_WHEN_ANY || op->reserved != 0 ||
+  if (op->n_attrs != nx_op_n_attrs(row) || op->when == 0 || op->reserved != 0 ||
       op->first_argument + n_args > plan->n[NX_SECTION_ARGUMENTS] ||
       (uint64_t)op->first_attribute + op->n_attrs > plan->n[NX_SECTION_ATTRIBUTES] ||
       !nx_is_string(plan, op->origin))
@@ -131,6 +131,12 @@ bool nx_check_chunk(const nx_checker *check, uint32_t index) {
   return check_chunk_arenas(check, chunk) && check_chunk_ports(check, index);
 }
 
+/* Phases of one of both kinds of steps, or what an evaluation runs. */
+static bool is_step_when(uint8_t when) {
+  uint8_t compressed = when >> NX_WHEN_COMPRESSED;
+  return compressed ? when == compressed << NX_WHEN_COMPRESSED : when > 0 && when <= NX_WHEN_EVALUATED;
+}
+
 bool nx_check_item(const nx_checker *check, uint32_t index) {
   const nx_plan *plan = check->plan;
   const nx_item *item = &plan->items[index];
@@ -143,7 +149,7 @@ bool nx_check_item(const nx_checker *check, uint32_t index) {
   bool runs = item->kind <= NX_ITEM_EVALUATE || item->kind == NX_ITEM_STEP;
   if (runs && nx_item_program(plan, item) == NX_NONE)
     return nx_flaw(check, item, "schedule item %u runs a program that its chunk lacks", index);
-  if ((runs && item->port != 0) || (step && (item->when == 0 || item->when > NX_WHEN_EVALUATED)))
+  if ((runs && item->port != 0) || (step && !is_step_when(item->when)))
     return nx_flaw(check, item, "schedule item %u is malformed", index);
   if (!runs && plan->chunks[item->chunk].ports[item->port] == NX_NONE)
     return nx_flaw(check, item, "schedule item %u moves data through a port that its chunk lacks", index);
@@ -159,6 +165,9 @@ static bool check_scheduled(const nx_checker *check, const nx_schedule *schedule
   uint32_t n = schedule->n_micro_batches;
   bool runs = item->kind <= NX_ITEM_EVALUATE;
   uint8_t when = runs ? nx_pass_when(item->micro_batch, n, plan->run->n_micro_batches) : 0;
+  bool compressed = schedule->flags & NX_SCHEDULE_COMPRESSED;
+  if (item->kind == NX_ITEM_STEP && (item->when >> NX_WHEN_COMPRESSED != 0) != compressed)
+    return nx_flaw(check, item, "schedule item %u is of another kind of step", index);
   if (item->micro_batch >= n || (item->kind != NX_ITEM_STEP && item->when != when))
     return nx_flaw(check, item, "schedule item %u is malformed", index);
   if (index > schedule->first_item && item[-1].stage > item->stage)
@@ -170,6 +179,8 @@ static bool check_scheduled(const nx_checker *check, const nx_schedule *schedule
 static bool is_good_count(const nx_plan *plan, uint32_t index) {
   const nx_schedule *schedule = &plan->schedules[index];
   bool less = index > 0 && schedule->kind == NX_SCHEDULE_TRAIN;
+  bool again = schedule->flags && less && !schedule[-1].flags;
+  if (again && schedule->n_micro_batches == schedule[-1].n_micro_batches) return true;
   if (less) return schedule->n_micro_batches > 0 && schedule->n_micro_batches < schedule[-1].n_micro_batches;
   return schedule->n_micro_batches == plan->run->n_micro_batches;
 }
@@ -185,6 +196,7 @@ bool nx_check_schedule(const nx_checker *check, uint32_t index) {
                    schedule->kind <= (index == 0 ? NX_SCHEDULE_TRAIN : NX_SCHEDULE_EVALUATE);
   if (!nx_is_string(plan, schedule->name) || !good_kind || !is_good_count(plan, index) ||
       schedule->first_item != first || schedule->n_items == 0 ||
+      schedule->flags > (schedule->kind == NX_SCHEDULE_TRAIN ? NX_SCHEDULE_COMPRESSED : 0) ||
       schedule->n_items > plan->n[NX_SECTION_ITEMS] - first ||
       (last && first + schedule->n_items != plan->n[NX_SECTION_ITEMS]))
     return nx_flaw(check, schedule, "schedule %u is malformed", index);

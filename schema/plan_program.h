@@ -9,7 +9,10 @@ enum { NX_WHEN_FIRST = 1, NX_WHEN_MIDDLE = 2, NX_WHEN_LAST = 4, NX_WHEN_ALWAYS =
 /* Of a step's operators: the end of an evaluation's batch runs them, and nothing else of the step. */
 enum { NX_WHEN_EVALUATED = 8 };
 /* Of passes' operators: they run where a step has one micro-batch, of a plan whose other steps have more. */
-enum { NX_WHEN_ONLY = 16, NX_WHEN_ANY = 31 };
+enum { NX_WHEN_ONLY = 16 };
+/* Of a step's operators and items: the phases once more, so many bits further, as steps with compressed
+ * reductions (NX_SCHEDULE_COMPRESSED) have them. */
+enum { NX_WHEN_COMPRESSED = 5, NX_WHEN_ANY = 255 };
 
 typedef struct nx_operator {
   uint16_t op;
@@ -130,17 +133,21 @@ typedef enum nx_schedule_kind {
   NX_SCHEDULE_EVALUATE   /* every micro-batch through the evaluation programs, then the sum of their losses */
 } nx_schedule_kind;
 
+enum { NX_SCHEDULE_COMPRESSED = 1 /* its steps run the operators of compressed reductions */ };
+
 /* What all stages do for one batch. The schedules' items stand one after another, the training's first: that
- * of run.n_micro_batches, then those of fewer, which steps have while the batch grows. There is one for an
- * evaluation at most, of run.n_micro_batches. */
+ * of run.n_micro_batches, then those of fewer, which steps have while the batch grows; behind each, where
+ * there is one, the same with compressed reductions. There is one for an evaluation at most, of
+ * run.n_micro_batches. */
 typedef struct nx_schedule {
   uint32_t name; /* string */
   uint32_t kind; /* nx_schedule_kind */
   uint32_t first_item, n_items;
   uint32_t n_micro_batches;
+  uint32_t flags; /* NX_SCHEDULE_* */
 } nx_schedule;
 
-/* From a step on the training has batches of this size, until the next phase begins. */
+/* From a step on the training has this schedule and batches of this size, until the next phase begins. */
 typedef struct nx_phase {
   uint64_t first_step;   /* 0 of the first phase */
   uint64_t first_sample; /* sequences before that step */

@@ -241,7 +241,7 @@ static bool run_total(walk *w, const nx_item *item) {
 /* Phases run in order: all of one, over the stage's chunks, before any of the next. */
 static bool run_step(walk *w, const nx_item *item) {
   const nx_plan *plan = w->plan;
-  uint8_t phases = item->when, all_first = NX_WHEN_FIRST, earlier = 0;
+  uint8_t phases = nx_step_phases(item), all_first = NX_WHEN_FIRST, earlier = 0;
   stage_state *stage = &w->stages[item->stage];
   if ((item->when == NX_WHEN_EVALUATED) == w->trains) return fail(w, item, "it is of another schedule");
   if (!w->trains) return run_total(w, item);

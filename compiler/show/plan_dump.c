@@ -235,8 +235,16 @@ static void dump_phases(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < n; i++) {
     const nx_phase *phase = &plan->phases[i];
     if (n > N_PHASES_SHOWN && i >= N_PHASES_SHOWN - 1 && i + 1 < n) continue;
-    fprintf(out, "  from step %" PRIu64 " on %u sequences, %u micro-batches\n", phase->first_step + 1,
-            phase->global_batch, plan->schedules[phase->schedule].n_micro_batches);
+    const nx_schedule *schedule = &plan->schedules[phase->schedule];
+    fprintf(out, "  from step %" PRIu64 " on %u sequences, %u micro-batches", phase->first_step + 1,
+            phase->global_batch, schedule->n_micro_batches);
+    if (schedule->flags & NX_SCHEDULE_COMPRESSED) {
+      fputs(", compressed reductions: a rank receives ", out);
+      nxc_print_quantity(out, (double)nx_schedule_received(plan, schedule, 0), "B");
+      fputs(" a step, and before that ", out);
+      nxc_print_quantity(out, (double)nx_schedule_received(plan, plan->schedules, 0), "B");
+    }
+    fputc('\n', out);
   }
 }
 

@@ -45,6 +45,26 @@ static inline void rule_adamw(const rule_step *step, real *restrict p, real *con
   }
 }
 
+static inline void rule_onebitadam(const rule_step *step, real *restrict p, real *const *states,
+                                   const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const double *number = step->number;
+  const bool frozen = step->count >= (int64_t)number[NX_onebitadam_freeze_step];
+  const double decay2 = frozen ? 1 : number[NX_onebitadam_beta2];
+  const real beta1 = (real)number[NX_onebitadam_beta1], rest1 = (real)(1 - number[NX_onebitadam_beta1]);
+  const real beta2 = (real)decay2, rest2 = (real)(1 - decay2), epsilon = (real)number[NX_onebitadam_epsilon];
+  const real scale = (real)step->scale, lr = (real)step->lr, kept = (real)(1 - step->lr * step->decay);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    m[i] = first;
+    v[i] = second;
+    p[i] = p[i] * kept - lr * (first / (rule_sqrt(second) + epsilon));
+  }
+}
+
 static inline void rule_adam(const rule_step *step, real *restrict p, real *const *states,
                              const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict v = states[1];

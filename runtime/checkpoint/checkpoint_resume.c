@@ -87,7 +87,8 @@ static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const
     if (contents[i] == NXR_MODEL || files[i].shard > 1) continue; /* the master weights say it; it is read */
     snprintf(path, sizeof path, "%s/%.*s", folder, NXR_FILE_NAME_BYTES,
              files[i].shard == 1 ? "" : files[i].name);
-    if (!read_content(tensors, contents[i], path, strictness, fault)) return false;
+    bool memory = nxr_tensors_is_memory(tensors, contents[i]);
+    if (!read_content(tensors, contents[i], path, memory ? NX_STRICT_LOG_ALL : strictness, fault)) return false;
   }
   return true;
 }

@@ -109,12 +109,15 @@ void nxr_tensors_close(nxr_tensors *tensors) {
   *tensors = (nxr_tensors){0};
 }
 
+bool nxr_tensors_is_memory(const nxr_tensors *tensors, nxr_content content) {
+  return content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory;
+}
+
 /* Whether the file of a content has the piece, if it has such a content at all. */
 static bool is_of_file(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
   uint32_t flags = tensors->pieces->plan->pieces[piece].flags;
   bool adapter = flags & NX_PIECE_ADAPTER;
-  if (flags & NX_PIECE_MEMORY)
-    return content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory;
+  if (flags & NX_PIECE_MEMORY) return nxr_tensors_is_memory(tensors, content);
   if (content == NXR_WEIGHTS || content == NXR_MODEL) return !adapter;
   return adapter || (content != NXR_ADAPTERS && !tensors->adapted);
 }
@@ -184,7 +187,7 @@ bool nxr_content_is_weights(nxr_content content) {
 
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece) {
   if (!is_of_file(tensors, content, piece)) return NXR_N_KINDS;
-  if (content >= NXR_STATES && tensors->states[content - NXR_STATES] == &memory)
+  if (nxr_tensors_is_memory(tensors, content))
     return tensors->pieces->plan->pieces[piece].flags & NX_PIECE_MEMORY ? NXR_PARAM : NXR_N_KINDS;
   if (content >= NXR_STATES) {
     const nx_plan *plan = tensors->pieces->plan;

@@ -55,6 +55,8 @@ uint32_t nxr_tensors_find(const nxr_tensors *tensors, const char *name);
 /* Weights are the master copy where there is one: so that training goes on exactly. NXR_N_KINDS of a piece
  * that has nothing of the content, such as a state that its rule does not keep. */
 nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint32_t piece);
+/* What the training remembers beside what optimizers keep: whatever is missing of it begins anew. */
+bool nxr_tensors_is_memory(const nxr_tensors *tensors, nxr_content content);
 bool nxr_content_is_weights(nxr_content content);
 /* Whether any tensor has it. */
 bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content);

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import torch
 
-ROWS, COLUMNS, STEPS = 4, 6, 20
+ROWS, COLUMNS, STEPS, WIDE = 4, 6, 20, 96  # WIDE: whole bytes of signs for each of 2, 3 and 4 servers
 HERE = pathlib.Path(__file__).parent / "recorded"
 
 
@@ -123,6 +123,48 @@ def adafactor(p, g, state, lr, decay, count, decay_rate, clip_threshold, scale_p
     p[:] = p - rate * decay * p - rate * update
 
 
+def onebitadam(p, g, state, lr, decay, count, beta1, beta2, epsilon, freeze_step):
+    """arXiv:2102.02888 on one rank: there is nothing to compress."""
+    m = state["m"] = beta1 * state.get("m", 0) + (1 - beta1) * g
+    if count < freeze_step:
+        state["v"] = beta2 * state.get("v", 0) + (1 - beta2) * g * g
+    p[:] = p * (1 - lr * decay) - lr * m / (np.sqrt(state["v"]) + epsilon)
+
+
+def compressed(x):
+    """What a vector's signs stand for, times the root of its mean square."""
+    return np.where(x >= 0, 1.0, -1.0) * np.sqrt(np.mean(x * x))
+
+
+def by_workers(n, start, gradients, lr, decay, numbers):
+    """The same on n ranks, each of which has a gradient of its own."""
+    p, size = np.array(start), len(start)
+    beta1, epsilon, m, v = numbers["beta1"], numbers["epsilon"], np.zeros(size), np.zeros(size)
+    worker_errors, server_errors = np.zeros((n, size)), np.zeros((n, size // n))
+    for count, (rate, g) in enumerate(zip(rates(lr), gradients), 1):
+        if count < numbers["freeze_step"]:
+            m = beta1 * m + (1 - beta1) * g
+            v = numbers["beta2"] * v + (1 - numbers["beta2"]) * g * g
+        else:
+            sent = []
+            for w, own in enumerate(shares(n, g)):
+                x = beta1 * m + (1 - beta1) * own + worker_errors[w]
+                sent.append(compressed(x))
+                worker_errors[w] = x - sent[w]
+            means = np.mean(sent, axis=0).reshape(n, -1) + server_errors
+            served = np.array([compressed(x) for x in means])
+            server_errors = means - served
+            m = np.where(v == 0, 0, served.ravel())
+        p = p * (1 - rate * decay) - rate * m / (np.sqrt(v) + epsilon)
+    return p
+
+
+def shares(n, g):
+    """Gradients of n workers whose mean is g."""
+    w, i = np.arange(n)[:, None], np.arange(len(g))[None, :]
+    return g * (1 + (w - (n - 1) / 2) / 4 * np.where(i % 2, 1, -1))
+
+
 def signsgd(p, g, state, lr, decay, count):
     p[:] = p * (1 - lr * decay) - lr * np.sign(g)
 
@@ -170,6 +212,7 @@ def cases():
     plain = {**box, "momentum": 0.95, "ns_steps": 5}
     yield "muon", {**plain, "nesterov": 1, "update_scale": 1, "update_factor": 1.0, "ns_coefficients": 0}, 1e-2, 0.1, muon, None
     yield "muon", {**plain, "nesterov": 0, "update_scale": 2, "update_factor": 0.2, "ns_coefficients": 1}, 1e-2, 0.1, muon, None
+    yield "onebitadam", {**adam, "freeze_step": 8}, 1e-3, 0.1, onebitadam, None
     yield "signsgd", {}, 1e-3, 0.1, signsgd, None
 
 
@@ -191,7 +234,15 @@ def main():
         rows.append({"rule": rule, "numbers": numbers, "decay": decay, "rates": rates(lr),
                      "by": "formula" if arguments is None else "torch", "stored": "bf16" if by is kahan_adamw else "f64",
                      "final": final.ravel().tolist()})
-    record = {"torch": torch.__version__, "rows": ROWS, "columns": COLUMNS, "start": start.ravel().tolist(),
+    onebit = {"beta1": 0.9, "beta2": 0.95, "epsilon": 1e-8, "freeze_step": 8}
+    wide = [np.round(draw.normal(size=WIDE) * 0.3, 6) for _ in range(STEPS)]
+    wide_start = np.round(draw.normal(size=WIDE), 6)
+    for g in wide:
+        g[5] = 0
+    workers = [{"workers": n, "numbers": onebit, "decay": 0.1, "rates": rates(1e-3),
+                "final": by_workers(n, wide_start, wide, 1e-3, 0.1, onebit).tolist()} for n in (2, 3, 4)]
+    record = {"wide": {"start": wide_start.tolist(), "gradients": [g.tolist() for g in wide], "cases": workers},
+              "torch": torch.__version__, "rows": ROWS, "columns": COLUMNS, "start": start.ravel().tolist(),
               "gradients": [g.ravel().tolist() for g in gradients], "cases": rows}
     (HERE / "optimizers.json").write_text(json.dumps(record, indent=0) + "\n")
     print(len(rows), "cases", file=sys.stderr)

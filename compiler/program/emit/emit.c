@@ -296,14 +296,21 @@ static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
 static const char *schedule_name(const nxc_emitter *e, const nx_schedule *schedule) {
   if (schedule->kind == NX_SCHEDULE_EVALUATE) return "evaluate";
   bool full = schedule->n_micro_batches == e->graph->n_micro_batches;
-  return full ? "train" : nxc_arena_printf(e->arena, "train.%u", schedule->n_micro_batches);
+  const char *name = full ? "train" : nxc_arena_printf(e->arena, "train.%u", schedule->n_micro_batches);
+  bool compressed = schedule->flags & NX_SCHEDULE_COMPRESSED;
+  return compressed ? nxc_arena_printf(e->arena, "%s.compressed", name) : name;
 }
 
-static void emit_phase(nxc_emitter *e, const nxc_batch_phase *phase) {
-  nx_phase record = {.first_step = (uint64_t)phase->first_step,
-                     .first_sample = (uint64_t)phase->first_sample,
-                     .global_batch = (uint32_t)phase->global};
-  while (e->pipeline->schedules[record.schedule].n_micro_batches != phase->n_micro) record.schedule++;
+static bool is_of_phase(const nx_schedule *schedule, const nxc_phase_node *phase) {
+  bool compressed = schedule->flags & NX_SCHEDULE_COMPRESSED;
+  return schedule->n_micro_batches == phase->batch.n_micro && compressed == phase->compressed;
+}
+
+static void emit_phase(nxc_emitter *e, const nxc_phase_node *phase) {
+  nx_phase record = {.first_step = (uint64_t)phase->batch.first_step,
+                     .first_sample = (uint64_t)phase->batch.first_sample,
+                     .global_batch = (uint32_t)phase->batch.global};
+  while (!is_of_phase(&e->pipeline->schedules[record.schedule], phase)) record.schedule++;
   nxc_emit_record(e, NX_SECTION_PHASES, &record);
 }
 
@@ -316,7 +323,7 @@ static void emit_schedule(nxc_emitter *e) {
     schedule.name = nxc_emit_string(e, schedule_name(e, &schedule));
     nxc_emit_record(e, NX_SECTION_SCHEDULES, &schedule);
   }
-  for (size_t i = 0; i < e->training->batch.n_phases; i++) emit_phase(e, &e->training->batch.phases[i]);
+  for (size_t i = 0; i < e->pipeline->n_phases; i++) emit_phase(e, &e->pipeline->phases[i]);
 }
 
 /* Values, ranges and programs, one graph after another. */

@@ -113,11 +113,19 @@ static void make_outputs(nxc_graph *graph, const nxc_op_request *request, nxc_op
   }
 }
 
+/* Operators of a step have their phase among plain steps, compressed ones, or both. */
+static uint8_t when_of(const nxc_graph *graph, uint8_t when) {
+  if (when == 0) when = NX_WHEN_ALWAYS;
+  uint8_t compressed = (uint8_t)((when & NX_WHEN_ALWAYS) << NX_WHEN_COMPRESSED);
+  if (graph->program != NXC_STEP || !graph->compresses || graph->steps == NXC_STEPS_PLAIN) return when;
+  return graph->steps == NXC_STEPS_COMPRESSED ? compressed : when | compressed;
+}
+
 nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request) {
   const nx_op_row *row = nx_op_find(request->op);
   nx_signature signature = nx_op_signature(row);
   nxc_operator_node op = {.op = request->op,
-                          .when = request->when ? request->when : NX_WHEN_ALWAYS,
+                          .when = when_of(graph, request->when),
                           .n_out = request->n_out ? request->n_out : signature.min_out,
                           .n_attrs = nx_op_n_attrs(row),
                           .group_atoms = request->group_atoms,

@@ -175,6 +175,7 @@ typedef struct nxc_piece_node {
   nxc_adapter_side adapter;
   bool alias; /* another name of what an earlier piece is */
   const char *memory; /* what it remembers; NULL: it is a weight */
+  bool of_range;      /* of the range of that name, not of a module */
   nx_form form;
   int32_t layer;
   int32_t expert; /* of parts that each expert has, or NXC_ALL_EXPERTS */
@@ -215,6 +216,7 @@ typedef struct nxc_range_node {
   nxc_id whole;           /* [n_elements], in the same bytes; 0 where storage is NXC_DIVIDED */
   nxc_id param_shard;     /* what the optimizer writes */
   nxc_id master;                /* [n_shard]; 0: none */
+  nxc_id worker_error, server_error; /* of compressed reductions, [n_elements] and a part; 0: none */
   nxc_id states[NX_MAX_STATES]; /* [n_shard], of the optimizer; 0: none */
   nxc_id grad;            /* what outlives a pass: [n_elements], or [n_shard] where gradients are divided */
   nxc_id pass_grad;       /* [n_elements]: what a backward pass writes */
@@ -238,6 +240,9 @@ typedef struct nxc_fp8_product {
 
 typedef struct nxc_pipeline nxc_pipeline;
 
+/* Which steps run what is appended to the step program, where there are two kinds of them. */
+typedef enum nxc_steps { NXC_STEPS_ALL, NXC_STEPS_PLAIN, NXC_STEPS_COMPRESSED } nxc_steps;
+
 typedef struct nxc_graph {
   nxc_arena *arena;
   nxc_mesh mesh;
@@ -256,6 +261,8 @@ typedef struct nxc_graph {
   size_t n_ranges;
   nxc_id *parameters; /* values, in the order of their declaration */
   size_t n_parameters;
+  bool compresses;    /* later steps reduce what bits stand for, in the place of gradients */
+  nxc_steps steps;
   const char *origin; /* given to appended operators */
   int32_t layer;
   const char *weights_origin; /* as origin and layer, of whoever has the weights of this layer */

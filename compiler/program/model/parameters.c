@@ -241,6 +241,26 @@ nxc_id nxc_parameter_memory(nxc_graph *graph, const nxc_training *t, const char 
   return value;
 }
 
+nxc_id nxc_parameter_of_range(nxc_graph *graph, const nxc_training *t, const char *name, uint32_t copies,
+                              int64_t length) {
+  uint32_t apart = nxc_axis(&graph->mesh, NXC_AXIS_STAGE) & ~copies;
+  nxc_shape shape = nxc_shape_of(NX_f32, 2, (int64_t[]){1, length});
+  nxc_place_atoms(&shape.placement, apart, NXC_SPLIT);
+  nxc_id value = nxc_parameter_new(graph, t, name, &shape);
+  graph->values[value].frozen = graph->values[value].memory = true;
+  graph->values[value].shared = NULL;
+  nxc_piece_node *piece = nxc_piece_new(graph, t, value, 0, true);
+  piece->memory = name;
+  piece->of_range = true;
+  piece->n_dims = 2;
+  piece->layer = graph->first_layer;
+  piece->logical_rows = nxc_mesh_size(&graph->mesh, apart);
+  piece->rows = 1;
+  piece->logical_columns = piece->columns = length;
+  nxc_rank_number_stride(&piece->row_start, apart, 1);
+  return value;
+}
+
 /* The rows of an expert begin behind the logical tensor on ranks that do not hold it: there, nothing of it
  * is. */
 static void hold(nxc_graph *graph, nxc_rank_number *row_start, int64_t logical_rows, uint32_t holder) {

@@ -77,6 +77,11 @@ nxc_id nxc_parameter_shared_adapter(nxc_graph *graph, const nxc_training *traini
 nxc_id nxc_parameter_memory(nxc_graph *graph, const nxc_training *training, const char *name, nxc_part part,
                             int64_t length);
 
+/* What it remembers of a range, `length` numbers on each rank that are 0 at first: ranks over `copies` have
+ * the same, others their own. */
+nxc_id nxc_parameter_of_range(nxc_graph *graph, const nxc_training *training, const char *name,
+                              uint32_t copies, int64_t length);
+
 /* compiler/program/model/quantized.c: what a product reads of a matrix: itself, or, where it is kept
  * quantized beside its adapter, what it stands for. */
 nxc_id nxc_parameter_read(nxc_graph *graph, const nxc_training *training, nxc_id matrix);

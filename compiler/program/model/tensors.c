@@ -35,6 +35,7 @@ static const char *adapter_name(nxc_arena *arena, const nxc_training *t, const n
 const char *nxc_piece_name(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *piece,
                            int32_t layer) {
   const nxc_tensor_row *tensor = tensor_of(t, piece->part);
+  if (piece->of_range) return nxc_arena_printf(arena, "optimizer.%d.%s", layer, piece->memory);
   const char *name = numbered(arena, numbered(arena, tensor->stem, layer), piece->expert);
   if (piece->memory) return nxc_arena_printf(arena, "%s.%s", name, piece->memory);
   if (piece->adapter) return adapter_name(arena, t, piece, name);

@@ -55,6 +55,31 @@ static const char *infer_update(const nxc_graph *graph, const nxc_operator_node 
   return fault;
 }
 
+/* A vector that each member of the group has of its own, in bits, and their size. */
+static const char *infer_onebit(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *error = nxc_in(graph, op, 2);
+  out[0] = out[1] = out[2] = *error;
+  out[1] = nxc_shape_of(NX_u8, 1, (int64_t[]){nxc_shape_elements(error) / 8});
+  out[2] = nxc_shape_of(NX_f32, 1, (int64_t[]){1});
+  out[1].placement = out[2].placement = error->placement;
+  for (uint32_t i = 0; i < op->n_in; i++)
+    if (nxc_whole(nxc_in(graph, op, i))) return nxc_whole(nxc_in(graph, op, i));
+  return NULL;
+}
+
+static const char *infer_onebit_apply(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const char *fault = nxc_same(nxc_in(graph, op, 0), nxc_in(graph, op, 1));
+  if (fault == NULL) fault = nxc_same(nxc_in(graph, op, 0), nxc_in(graph, op, 2));
+  for (uint32_t i = 0; i < op->n_out; i++) {
+    out[i] = *nxc_in(graph, op, 0);
+    out[i].dtype = nxc_out(graph, op, i)->dtype;
+  }
+  return fault;
+}
+
+const nxc_rule nxc_rule_onebit_pack = {.infer = infer_onebit};
+const nxc_rule nxc_rule_onebit_sum = {.infer = infer_onebit};
+const nxc_rule nxc_rule_onebit_apply = {.infer = infer_onebit_apply};
 const nxc_rule nxc_rule_norm_sq = {.infer = infer_norm_sq};
 const nxc_rule nxc_rule_count_zeros = {.infer = infer_norm_sq}; /* the weight is the same attribute */
 const nxc_rule nxc_rule_clip_scale = {.infer = infer_clip_scale, .suffixes = {"norm", "scale"}};

@@ -49,6 +49,20 @@ void nxc_reductions_build(nxc_graph *graph, const nxc_training *training);
 /* Reduces in the step what no pass has reduced. */
 void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *training, const nxc_range_node *range);
 
+/* Compressed reductions (1-bit Adam), of the ranges that its rule updates on several ranks: begin makes what
+ * they remember; a range's gradient is then that of the rank alone, and its update reduces the momentum. */
+void nxc_compression_begin(nxc_graph *graph, const nxc_training *training);
+bool nxc_is_compressed(const nxc_range_node *range);
+/* A vector of the range's whole gradient, or of a part of it, as the rank's own. */
+nxc_id nxc_compression_gradient(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient);
+/* What an update reads and writes. */
+typedef struct nxc_compressed_update {
+  nxc_id param, copy, scale; /* copy: 0: none */
+  nxc_group_numbers numbers;
+  const nxc_update *update;
+} nxc_compressed_update;
+void nxc_compression_update(nxc_graph *graph, const nxc_range_node *range, const nxc_compressed_update *u);
+
 /* Before all else in the first micro-batch: the value is 0. */
 void nxc_clear_first(nxc_graph *graph, nxc_id value);
 

@@ -329,6 +329,10 @@ void nxc_ranges_build(nxc_graph *graph, const nxc_training *t) {
   order_parameters(&c);
   for (size_t i = 0; i < graph->n_parameters; i++) join(&c, c.parameters[i]);
   for (size_t i = 0; i < graph->n_ranges; i++) lay_out(graph, t, &graph->ranges[i]);
+  size_t n_ranges = graph->n_ranges, n_parameters = graph->n_parameters;
+  nxc_compression_begin(graph, t);
+  for (size_t i = n_parameters; i < graph->n_parameters; i++) join(&c, graph->parameters[i]);
+  for (size_t i = n_ranges; i < graph->n_ranges; i++) lay_out(graph, t, &graph->ranges[i]);
   for (size_t i = 0; i < graph->n_parameters; i++) {
     nxc_id parameter = graph->parameters[i];
     const nxc_range_node *range = &graph->ranges[graph->values[parameter].range];

@@ -52,9 +52,11 @@ void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *t, const nxc_range
   enter(graph, range);
   if (range->shared) sum_stages(graph, range);
   if (range->group_atoms == 0 || (t->sharding.overlap_reduce && !range->shared)) return;
+  if (nxc_is_compressed(range)) graph->steps = NXC_STEPS_PLAIN;
   if (!range->divided_gradients)
     reduce(graph, range, range->grad_shard ? range->grad_shard : range->summed, NX_WHEN_FIRST);
   reduce_copies(graph, range, NX_WHEN_FIRST);
+  graph->steps = NXC_STEPS_ALL;
 }
 
 /* ---- behind the backward pass's operators ---- */

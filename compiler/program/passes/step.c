@@ -49,6 +49,29 @@ static nxc_id square_entry(step *s, nxc_id parameter, size_t place) {
   return entry;
 }
 
+static void square(step *s, nxc_id x, nxc_rank_number weight, nxc_id parameter, size_t at) {
+  nxc_graph *graph = s->graph;
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
+                                      .in = {x},
+                                      .out = {square_entry(s, parameter, at)},
+                                      .when = NX_WHEN_FIRST,
+                                      .attrs = {[NX_norm_sq_accumulate] = nxc_integer(0),
+                                                [NX_norm_sq_weight] = nxc_attribute(graph, &weight)}});
+}
+
+/* The mean over the workers of their own squares: gradients are parts of a mean. */
+static void square_of_workers(step *s, const nxc_range_node *range, nxc_id parameter, size_t at) {
+  nxc_graph *graph = s->graph;
+  nxc_id gradient = graph->values[parameter].gradient;
+  nxc_rank_number weight = nxc_parameter_owner(graph, range->copy_atoms, range->shared);
+  graph->steps = NXC_STEPS_COMPRESSED;
+  nxc_id own = nxc_compression_gradient(graph, range, gradient);
+  nxc_measure_gradient(graph, own, weight);
+  weight.base *= nxc_mesh_size(&graph->mesh, range->group_atoms);
+  square(s, own, weight, parameter, at);
+  graph->steps = NXC_STEPS_PLAIN;
+}
+
 /* Sums of squares, each element counted on one rank: one sum per parameter, or per range where ranks hold a
  * shard, which begins and ends anywhere. */
 static void squares(step *s) {
@@ -68,13 +91,10 @@ static void squares(step *s) {
     uint32_t held_by_all = range->copy_atoms | (range->group_atoms & ~range->shard_atoms);
     nxc_rank_number weight = nxc_parameter_owner(graph, held_by_all, range->shared);
     if (graph->tables->parameter_groups[range->parameter_group].uncounted) weight = nxc_rank_number_of(0);
+    if (nxc_is_compressed(range)) square_of_workers(s, range, graph->parameters[i], at);
     nxc_measure_gradient(graph, x, weight);
-    nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
-                                        .in = {x},
-                                        .out = {square_entry(s, graph->parameters[i], at)},
-                                        .when = NX_WHEN_FIRST,
-                                        .attrs = {[NX_norm_sq_accumulate] = nxc_integer(0),
-                                                  [NX_norm_sq_weight] = nxc_attribute(graph, &weight)}});
+    square(s, x, weight, graph->parameters[i], at);
+    graph->steps = NXC_STEPS_ALL;
   }
 }
 
@@ -284,6 +304,15 @@ static void update_tensors(step *s, nxc_id index, const update *u) {
   }
 }
 
+static void update_compressed(step *s, const update *u) {
+  const nxc_compressed_update compressed = {u->param, u->copy, s->scale, u->numbers, &u->group->update};
+  s->graph->steps = NXC_STEPS_PLAIN;
+  append_update(s, u);
+  s->graph->steps = NXC_STEPS_COMPRESSED;
+  nxc_compression_update(s->graph, u->range, &compressed);
+  s->graph->steps = NXC_STEPS_ALL;
+}
+
 static void update_range(step *s, nxc_id index) {
   nxc_graph *graph = s->graph;
   const nxc_range_node range = graph->ranges[index];
@@ -296,7 +325,8 @@ static void update_range(step *s, nxc_id index) {
               .gradient = range.summed};
   memcpy(u.states, range.states, sizeof u.states);
   graph->origin = range.name;
-  if (group->update.rule->kind == NX_ELEMENT) append_update(s, &u);
+  if (nxc_is_compressed(&range)) update_compressed(s, &u);
+  else if (group->update.rule->kind == NX_ELEMENT) append_update(s, &u);
   else update_tensors(s, index, &u);
   if (is_divided(&range) && range.storage == NXC_WHOLE)
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,

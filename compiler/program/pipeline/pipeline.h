@@ -18,6 +18,12 @@ typedef struct nxc_chunk_node {
   uint64_t arena_base[NX_N_ARENAS];
 } nxc_chunk_node;
 
+/* From a step on the training has batches of a size, and compressed reductions or not. */
+typedef struct nxc_phase_node {
+  nxc_batch_phase batch;
+  bool compressed;
+} nxc_phase_node;
+
 struct nxc_pipeline {
   nxc_arena *arena;
   uint32_t n_stages, n_chunks, n_graphs;
@@ -25,6 +31,8 @@ struct nxc_pipeline {
   nxc_graph **graphs;
   nx_item *items; /* schedule by schedule: of stage 0, then of stage 1, ... */
   size_t n_items;
+  nxc_phase_node *phases; /* of the plan */
+  size_t n_phases;
   nx_schedule *schedules; /* in the plan's order, without names */
   uint32_t n_schedules;
   uint32_t n_slots;

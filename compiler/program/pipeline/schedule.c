@@ -39,6 +39,7 @@ typedef struct generator {
   uint32_t stage, n_micro_batches, n_virtual;
   uint32_t most; /* micro-batches of a step of the plan */
   bool evaluates;
+  uint8_t shift; /* of the phases of its steps */
   pass *passes;
   size_t n_passes;
   chunk_list *lists; /* [chunks] */
@@ -217,13 +218,15 @@ static void step(generator *g) {
     push_step(g, g->stage, NX_WHEN_EVALUATED);
     return;
   }
+  uint8_t first = NX_WHEN_FIRST << g->shift, middle = NX_WHEN_MIDDLE << g->shift,
+          last = NX_WHEN_LAST << g->shift;
   if (g->n_virtual == 1) {
-    push_step(g, g->stage, NX_WHEN_ALWAYS);
+    push_step(g, g->stage, first | middle | last);
     return;
   }
-  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), NX_WHEN_FIRST);
-  push_step(g, g->stage, NX_WHEN_MIDDLE);
-  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), NX_WHEN_LAST);
+  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), first);
+  push_step(g, g->stage, middle);
+  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), last);
 }
 
 /* As many slots as micro-batches are between their forward and their backward pass at once, and one for the
@@ -265,7 +268,8 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_sche
   bool evaluates = schedule->kind == NX_SCHEDULE_EVALUATE;
   generator g = {.p = p, .stage = stage, .n_micro_batches = schedule->n_micro_batches,
                  .most = (uint32_t)t->batch.n_micro, .n_virtual = p->n_chunks / p->n_stages,
-                 .evaluates = evaluates};
+                 .evaluates = evaluates,
+                 .shift = schedule->flags & NX_SCHEDULE_COMPRESSED ? NX_WHEN_COMPRESSED : 0};
   g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);
   if (evaluates)
     evaluation_passes(&g, t->layout.gpipe);
@@ -288,25 +292,51 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_sche
 
 static int descending(const void *a, const void *b) {
   const nx_schedule *one = a, *other = b;
-  return one->n_micro_batches < other->n_micro_batches ? 1 : -1;
+  if (one->n_micro_batches != other->n_micro_batches)
+    return one->n_micro_batches < other->n_micro_batches ? 1 : -1;
+  return (int)one->flags - (int)other->flags;
 }
 
-static bool has_schedule(const nxc_pipeline *p, int64_t n_micro) {
+static bool has_schedule(const nxc_pipeline *p, uint32_t n_micro, uint32_t flags) {
   for (uint32_t i = 0; i < p->n_schedules; i++)
-    if (p->schedules[i].n_micro_batches == n_micro) return true;
+    if (p->schedules[i].n_micro_batches == n_micro && p->schedules[i].flags == flags) return true;
   return false;
+}
+
+/* The batch's phases, of which that in which compression begins is two. */
+static void list_phases(nxc_pipeline *p, const nxc_training *t) {
+  const nxc_batch *batch = &t->batch;
+  int64_t from = t->optimizer.compresses_from;
+  bool compresses = from > 0 && from < t->rate.max_steps;
+  size_t n = batch->n_phases ? batch->n_phases : compresses ? 1 : 0;
+  p->phases = nxc_arena_array(p->arena, 2 * n + 1, sizeof *p->phases);
+  for (size_t i = 0; i < n; i++) {
+    const nxc_batch_phase all = {0, 0, batch->global, batch->n_micro},
+                          of = batch->n_phases ? batch->phases[i] : all;
+    nxc_phase_node *phase = &p->phases[p->n_phases++];
+    *phase = (nxc_phase_node){of, compresses && of.first_step >= from};
+    int64_t end = i + 1 < n ? batch->phases[i + 1].first_step : t->rate.max_steps;
+    if (!compresses || of.first_step >= from || end <= from) continue;
+    p->phases[p->n_phases] = *phase;
+    p->phases[p->n_phases].batch.first_sample += (from - of.first_step) * of.global;
+    p->phases[p->n_phases].batch.first_step = from;
+    p->phases[p->n_phases++].compressed = true;
+  }
 }
 
 /* One for each number of micro-batches that a step of the training has, the full batch first. */
 static void list_schedules(nxc_pipeline *p, const nxc_training *t) {
   const nxc_batch *batch = &t->batch;
   nx_schedule full = {.kind = NX_SCHEDULE_TRAIN, .n_micro_batches = (uint32_t)batch->n_micro};
-  p->schedules = nxc_arena_array(p->arena, batch->n_phases + 2, sizeof *p->schedules);
+  p->schedules = nxc_arena_array(p->arena, p->n_phases + 2, sizeof *p->schedules);
   p->schedules[p->n_schedules++] = full;
-  for (size_t i = 0; i < batch->n_phases; i++) {
-    if (has_schedule(p, batch->phases[i].n_micro)) continue;
+  for (size_t i = 0; i < p->n_phases; i++) {
+    uint32_t n_micro = (uint32_t)p->phases[i].batch.n_micro,
+             flags = p->phases[i].compressed ? NX_SCHEDULE_COMPRESSED : 0;
+    if (has_schedule(p, n_micro, flags)) continue;
     p->schedules[p->n_schedules] = full;
-    p->schedules[p->n_schedules++].n_micro_batches = (uint32_t)batch->phases[i].n_micro;
+    p->schedules[p->n_schedules].flags = flags;
+    p->schedules[p->n_schedules++].n_micro_batches = n_micro;
   }
   qsort(p->schedules, p->n_schedules, sizeof *p->schedules, descending);
   if (!t->evaluates) return;
@@ -315,6 +345,7 @@ static void list_schedules(nxc_pipeline *p, const nxc_training *t) {
 }
 
 void nxc_schedule(nxc_pipeline *p, const nxc_training *t) {
+  list_phases(p, t);
   list_schedules(p, t);
   for (uint32_t i = 0; i < p->n_schedules; i++) {
     nx_schedule *schedule = &p->schedules[i];

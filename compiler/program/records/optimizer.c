@@ -114,6 +114,8 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
       .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
       .weight_decay = read_weight_decay(s),
       .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX)};
+  if (o.update.rule && o.update.rule->op == NX_OP_onebitadam)
+    o.compresses_from = (int64_t)o.update.numbers[NX_onebitadam_freeze_step] - 1;
   double lr = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
   o.others = update_of(s, nx_optimizer_find(nxc_text(s, NX_SETTING_OPTIMIZER_OTHERS)));
   o.matrix_factor = lr > 0 ? nxc_number_or(s, NX_SETTING_OPTIMIZER_MATRIX_LR, lr) / lr : 1;

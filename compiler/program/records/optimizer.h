@@ -31,6 +31,7 @@ typedef struct nxc_optimizer {
   double decoupled_factor; /* its peak, of the others' */
   const nxc_group_pattern *patterns;
   size_t n_patterns;
+  int64_t compresses_from; /* steps before those that reduce what bits stand for; 0: none does */
   double clip_norm; /* DBL_MAX: gradients are not clipped */
 } nxc_optimizer;
 

@@ -178,6 +178,8 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   t->types = nxc_precision_read(settings);
   t->optimizer = nxc_optimizer_read(settings);
   t->sharding = nxc_sharding_read(settings);
+  if (t->layout.data < 2) t->optimizer.compresses_from = 0;
+  if (t->optimizer.compresses_from) t->sharding.overlap_reduce = false; /* workers keep their own gradients */
   t->rate = nxc_learning_rate_read(settings);
   t->recomputation = nxc_recomputation_read(settings, &t->layout);
   t->lora = nxc_lora_read(settings, t->model.family, nxc_settings_arena(settings));
