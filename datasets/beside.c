@@ -47,3 +47,43 @@ bool nxd_write_beside(const char *folder, const char *tokenizer, const nxd_stand
     return write_lengths(folder, standing, fault);
   return nxr_fault_set(fault, "%s", wrong.text);
 }
+
+static void folder_of(const char *prefix, char folder[NXD_PATH_BYTES]) {
+  snprintf(folder, NXD_PATH_BYTES, "%s" NXR_TOKENIZER_FOLDER, prefix);
+}
+
+bool nxd_copy_beside(const char *from, const char *to, nxr_fault *fault) {
+  char source[NXD_PATH_BYTES], folder[NXD_PATH_BYTES];
+  nx_fault wrong = {.text = ""};
+  folder_of(from, source);
+  folder_of(to, folder);
+  nxd_remove_beside(folder);
+  if (!nxt_is_there(source)) return true;
+  if (mkdir(folder, 0777) != 0)
+    return nxr_fault_set(fault, "cannot make the folder %s: %s", folder, strerror(errno));
+  return nxt_copy_files(source, folder, &wrong) || nxr_fault_set(fault, "%s", wrong.text);
+}
+
+static bool same_bytes(const char *a, const char *b) {
+  FILE *one = fopen(a, "rb"), *other = fopen(b, "rb");
+  bool same = (one == NULL) == (other == NULL);
+  while (same && one) {
+    int c = getc(one);
+    same = c == getc(other);
+    if (c == EOF) break;
+  }
+  if (one) fclose(one);
+  if (other) fclose(other);
+  return same;
+}
+
+bool nxd_same_beside(const char *prefix, const char *other) {
+  const char *const prefixes[2] = {prefix, other};
+  for (int i = 0; nxt_file_names[i]; i++) {
+    char paths[2][NXD_PATH_BYTES];
+    for (int k = 0; k < 2; k++)
+      snprintf(paths[k], sizeof paths[k], "%s" NXR_TOKENIZER_FOLDER "/%s", prefixes[k], nxt_file_names[i]);
+    if (!same_bytes(paths[0], paths[1])) return false;
+  }
+  return true;
+}

@@ -11,6 +11,11 @@
  * `tokenizer` is NULL or "" where each byte was a token. */
 bool nxd_write_beside(const char *folder, const char *tokenizer, const nxd_standing *standing,
                       nxr_fault *fault);
+/* Copies that of one dataset, but text.json, to another made of its documents, whose own is replaced; where
+ * there is none there will be none. */
+bool nxd_copy_beside(const char *from, const char *to, nxr_fault *fault);
+/* Whether the tokenizers beside two datasets are the same, to the byte; or neither has one. */
+bool nxd_same_beside(const char *prefix, const char *other);
 /* Removes such a folder: nothing in it but its own files. */
 void nxd_remove_beside(const char *folder);
 

@@ -66,3 +66,9 @@ void nxd_print_written(const char *prefix, uint8_t type_code, const nxd_standing
     printf("skipped      %" PRIu64 " malformed records, the first: %s\n", standing->n_skipped,
            standing->first_skipped);
 }
+
+bool nxd_check_pairs(const nxr_dataset *dataset, nxr_fault *fault) {
+  return dataset->n_documents % 2 == 0 ||
+         nxr_fault_set(fault, "%s has %" PRIu64 " documents, and pairs of answers are an even number",
+                       dataset->prefix, dataset->n_documents);
+}

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxdata merge: the documents of several datasets, in order, as one; of one, in the format of today. */
+#include "datasets/beside.h"
 #include "datasets/command.h"
 #include "datasets/copy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* The tokenizer of all, if it is one. */
+static bool copy_tokenizer(const nxr_dataset *datasets, int n, const char *prefix, nxr_fault *fault) {
+  for (int i = 1; i < n; i++) {
+    if (nxd_same_beside(datasets[0].prefix, datasets[i].prefix)) continue;
+    fprintf(stderr, "nxdata: the tokenizers beside %s and %s are not the same, and none is copied\n",
+            datasets[0].prefix, datasets[i].prefix);
+    return true;
+  }
+  return nxd_copy_beside(datasets[0].prefix, prefix, fault);
+}
 
 static bool merge(const nxr_dataset *datasets, int n, nxd_writer_options *options, nxr_fault *fault) {
   nxd_writer writer;
@@ -13,7 +25,7 @@ static bool merge(const nxr_dataset *datasets, int n, nxd_writer_options *option
   bool good = nxd_writer_open(&writer, options, fault);
   for (int i = 0; good && i < n; i++)
     good = nxd_copy_documents(&datasets[i], 0, datasets[i].n_documents, &writer, fault);
-  good = good && nxd_writer_finish(&writer, fault);
+  good = good && nxd_writer_finish(&writer, fault) && copy_tokenizer(datasets, n, options->prefix, fault);
   if (good) nxd_print_written(options->prefix, options->type_code, &writer.standing);
   nxd_writer_close(&writer);
   return good;

@@ -11,7 +11,7 @@ enum { MANY_DOCUMENTS = 10, BAR = 40, N_BINS = 33 };
 
 typedef struct show_options {
   const char *tokenizer;
-  bool bytes, lengths, weights;
+  bool bytes, lengths, weights, pairs, text;
   uint64_t first, count;
 } show_options;
 
@@ -70,13 +70,24 @@ static void print_bytes(const shown *s, uint64_t n) {
     if (s->tokens[i] < 256) putchar(s->tokens[i]);
 }
 
-static void print_text(shown *s, uint64_t n) {
+static void print_run(shown *s, uint64_t first, uint64_t n) {
   s->text.n = 0;
-  nxt_decode(s->encoder, (const uint32_t *)s->tokens, n, 0, &s->text);
+  nxt_decode(s->encoder, (const uint32_t *)s->tokens + first, n, 0, &s->text);
   fwrite(s->text.items, 1, s->text.n, stdout);
 }
 
-static bool print_document(shown *s, uint64_t document, bool bytes, bool weights, nxr_fault *fault) {
+/* With weights, each run of one weight behind it. */
+static void print_text(shown *s, uint64_t n) {
+  for (uint64_t first = 0, end; first < n; first = end) {
+    end = s->weights ? first + 1 : n;
+    while (end < n && s->weights[end] == s->weights[first]) end++;
+    if (s->weights) printf("%s[%g] ", first ? "\n" : "", (double)s->weights[first]);
+    print_run(s, first, end - first);
+  }
+}
+
+static bool print_document(shown *s, uint64_t document, const show_options *o, nxr_fault *fault) {
+  bool weights = o->weights;
   uint64_t n = nxr_dataset_document_tokens(s->dataset, document);
   int32_t *tokens = reallocarray(s->tokens, n + 1, sizeof *tokens);
   if (tokens) s->tokens = tokens;
@@ -85,9 +96,10 @@ static bool print_document(shown *s, uint64_t document, bool bytes, bool weights
   if (tokens == NULL || (weights && some == NULL)) return nxr_fault_set(fault, "out of memory");
   nxr_dataset_read(s->dataset, document, 0, n, s->tokens);
   if (weights) nxr_dataset_weights(s->dataset, document, 0, n, s->weights);
-  printf("--- document %" PRIu64 ", %" PRIu64 " tokens\n", document, n);
+  const char *role = document % 2 == 0 ? ", chosen" : ", rejected";
+  printf("--- document %" PRIu64 "%s, %" PRIu64 " tokens\n", document, o->pairs ? role : "", n);
   if (s->encoder) print_text(s, n);
-  else if (bytes) print_bytes(s, n);
+  else if (o->bytes) print_bytes(s, n);
   else print_ids(s, n);
   putchar('\n');
   return true;
@@ -106,7 +118,7 @@ static int show_documents(const nxr_dataset *dataset, const show_options *o) {
   }
   s.encoder = s.tokenizer ? nxt_encoder_open(s.tokenizer) : NULL;
   for (uint64_t i = 0; good && i < count; i++)
-    good = print_document(&s, o->first + i, o->bytes, o->weights, &fault);
+    good = print_document(&s, o->first + i, o, &fault);
   if (s.encoder) nxt_encoder_close(s.encoder);
   if (s.tokenizer) nxt_close(s.tokenizer);
   free(s.tokens);
@@ -121,6 +133,8 @@ int nxd_command_show(int n, char **arguments) {
                                 {"--count", NXD_NUMBER, &o.count, "a number of documents"},
                                 {"--first", NXD_NUMBER, &o.first, "the number of a document, from 0"},
                                 {"--lengths", NXD_FLAG, &o.lengths},
+                                {"--pairs", NXD_FLAG, &o.pairs},
+                                {"--text", NXD_FLAG, &o.text},
                                 {"--tokenizer", NXD_TEXT, &o.tokenizer, "a tokenizer's file or folder"},
                                 {"--weights", NXD_FLAG, &o.weights}};
   if (!nxd_options_read(&n, arguments, options, sizeof options / sizeof *options)) return STATUS_USAGE;
@@ -128,6 +142,9 @@ int nxd_command_show(int n, char **arguments) {
   nxr_dataset dataset;
   int status = nxd_open_only(n, arguments, prefix, &dataset);
   if (status != STATUS_DONE) return status;
+  char beside[NXD_MAX_PREFIX + sizeof NXR_TOKENIZER_FOLDER];
+  snprintf(beside, sizeof beside, "%s" NXR_TOKENIZER_FOLDER, prefix);
+  if (o.text && o.tokenizer == NULL) o.tokenizer = beside;
   if (o.lengths) show_lengths(&dataset);
   else status = show_documents(&dataset, &o);
   nxr_dataset_close(&dataset);

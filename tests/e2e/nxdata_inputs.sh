@@ -85,4 +85,25 @@ for threads in 1 2 4; do
 done >out 2>&1
 cmp many1.bin many2.bin && cmp many1.bin many4.bin && cmp many1.idx many4.idx
 report 'threads change nothing' $?
+# The tokenizer goes with the documents; pairs stay together; what counts is told.
+printf '%s\n' '{"prompt": "Say one. ", "chosen": "One.", "rejected": "Two."}' \
+  '{"prompt": "Say two. ", "chosen": "Two it is.", "rejected": "No."}' \
+  '{"prompt": "Say three. ", "chosen": "Three.", "rejected": "Thirty."}' >pairs.jsonl
+"$nxdata" build pairs.jsonl --tokenizer "$tokenizers/gpt2" --chosen chosen --rejected rejected -o pairs >out 2>&1 &&
+  "$nxdata" split pairs 67,33 --pairs -o pairs >out 2>&1 &&
+  [ "$("$nxdata" info pairs-train | awk '/^documents/ { print $2 }')" = 4 ] &&
+  [ "$("$nxdata" info pairs-valid | awk '/^documents/ { print $2 }')" = 2 ]
+report 'a split keeps pairs together' $?
+"$nxdata" merge pairs-train pairs-valid -o pairs-again >out 2>&1 && cmp pairs.bin pairs-again.bin >>out 2>&1 &&
+  cmp pairs.weights pairs-again.weights >>out 2>&1
+report 'and merged they are what they were' $?
+expect 'as text, and what counts of it' 0 '^\[1\] *One\.$' "$nxdata" show --text --weights --pairs --count 1 pairs-again
+expect 'which answer is which' 0 'document 1, rejected, ' "$nxdata" show --text --pairs pairs-valid
+expect 'a dataset of pairs is checked' 0 'tokens count' "$nxdata" check --pairs pairs-train
+"$nxdata" split pairs 50,50 -o halves >out 2>&1
+expect 'and half a pair found' 1 'an even number' "$nxdata" check --pairs halves-train
+expect 'nor is it split' 1 'an even number' "$nxdata" split --pairs halves-train 50,50 -o quarters
+expect 'tokenizers that differ' 0 'are not the same' "$nxdata" merge texts pairs -o mixed
+[ ! -e mixed.tokenizer ]
+report 'are not copied' $?
 finish
