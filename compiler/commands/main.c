@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg: the table of its subcommands. */
 #include "compiler/commands/commands.h"
+#include "compiler/diagnostics/diagnostics.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -34,6 +35,12 @@ static void print_usage(FILE *out) {
   fputs("usage: nxcfg COMMAND [options]\n", out);
   for (int i = 0; i < N_COMMANDS; i++) fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].meaning);
   fputs("  -h, --help behind a COMMAND tells more; nxcfg --version prints the version.\n", out);
+}
+
+static const char *nearest_command(const char *word) {
+  const char *names[N_COMMANDS];
+  for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
+  return nxc_nearest(word, names, N_COMMANDS);
 }
 
 /* What was printed must have arrived: a report that is cut short would pass for a whole one. */
@@ -72,7 +79,10 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], "help") == 0) return finish(argv[1], help(argc - 1, argv + 1));
   for (int i = 0; i < N_COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0) return finish(argv[1], commands[i].run(argc - 1, argv + 1));
-  fprintf(stderr, "nxcfg: there is no command %s\n", argv[1]);
+  const char *nearest = nearest_command(argv[1]);
+  fprintf(stderr, "nxcfg: there is no command %s%s%s%s\n", argv[1], nearest ? "; did you mean " : "",
+          nearest ? nearest : "", nearest ? "?" : "");
+  if (nearest != NULL) return NXC_EXIT_USAGE;
   print_usage(stderr);
   return NXC_EXIT_USAGE;
 }
