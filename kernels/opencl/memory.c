@@ -17,19 +17,22 @@ static bool clear(nxk_device *device, cl_mem buffer, uint64_t n_bytes, nxk_fault
   return error == CL_SUCCESS || ocl_fault(fault, "memory", error);
 }
 
+/* A driver may give more in one piece than it promises, but not more than the device has: that is memory of
+ * the host then. */
 static cl_mem buffer_new(nxk_device *device, uint64_t n_bytes, nxk_fault *fault) {
-  cl_int error;
-  if (n_bytes > device->most_bytes || device->arena_bytes + n_bytes > device->memory_bytes) {
-    snprintf(fault->text, sizeof fault->text,
-             "%s has %llu MiB, at most %llu in one piece, of which %llu are taken", device->name,
-             (unsigned long long)(device->memory_bytes >> 20), (unsigned long long)(device->most_bytes >> 20),
-             (unsigned long long)(device->arena_bytes >> 20));
+  cl_int error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  cl_mem buffer = NULL;
+  if (device->arena_bytes + n_bytes <= device->memory_bytes)
+    buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, (n_bytes + 3) / 4 * 4, NULL, &error);
+  if (buffer && clear(device, buffer, n_bytes, fault)) return buffer;
+  if (buffer) {
+    clReleaseMemObject(buffer);
     return NULL;
   }
-  cl_mem buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, (n_bytes + 3) / 4 * 4, NULL, &error);
-  if (error == CL_SUCCESS && clear(device, buffer, n_bytes, fault)) return buffer;
-  if (error == CL_SUCCESS) clReleaseMemObject(buffer);
-  else ocl_fault(fault, "memory", error);
+  snprintf(fault->text, sizeof fault->text,
+           "%s has %llu MiB, %llu promised in one piece, of which %llu are taken (%d)", device->name,
+           (unsigned long long)(device->memory_bytes >> 20), (unsigned long long)(device->most_bytes >> 20),
+           (unsigned long long)(device->arena_bytes >> 20), error);
   return NULL;
 }
 

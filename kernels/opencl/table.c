@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { NORM_BLOCK = 4096 };
+enum { NORM_BLOCK = 4096, COLUMN_ROWS = 64 };
 
 /* ---- sums over blocks and rows ---- */
 
@@ -24,6 +24,27 @@ static void norm_define(FILE *text, const nxk_device *device, const nxk_operator
   (void)device;
   (void)operator;
   fprintf(text, "#define NORM_BLOCK %d\n", NORM_BLOCK);
+}
+
+/* Sums of columns go over the rows of the first operand (programs/columns.cl). */
+static uint64_t column_blocks(const nxk_operator *operator) {
+  int64_t n = ocl_last_dim(&operator->args[0]);
+  return n ? ocl_ceil((uint64_t)(ocl_elements(operator, 0) / n), COLUMN_ROWS) : 0;
+}
+
+static uint64_t column_groups(const nxk_device *device, const nxk_operator *operator) {
+  return column_blocks(operator) * ocl_ceil((uint64_t)ocl_last_dim(&operator->args[0]), device->local);
+}
+
+/* Two sums at most. */
+static uint64_t column_scratch(const nxk_operator *operator) {
+  return column_blocks(operator) * (uint64_t)ocl_last_dim(&operator->args[0]) * 2 * sizeof(float);
+}
+
+static void column_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  (void)operator;
+  fprintf(text, "#define COLUMN_ROWS %d\n", COLUMN_ROWS);
 }
 
 static uint64_t token_doubles(const nxk_operator *operator) {
@@ -232,7 +253,9 @@ static void pairs_define(FILE *text, const nxk_device *device, const nxk_operato
 
 static const ocl_row rows[NX_OP_END] = {
     [NX_OP_matmul] = {"matmul", {{"matmul", OCL_COUNTED, 0, 0, matmul_tiles}}, NULL, NULL},
-    [NX_OP_bias_grad] = ELEMENTWISE("reduction", "bias_grad"),
+    [NX_OP_bias_grad] = {"reduction",
+                         {{"bias_grad", OCL_COUNTED, 0, 0, column_groups},
+                          {"bias_total", OCL_COLUMNS, 0, 0, NULL}}, column_scratch, column_define},
     [NX_OP_embedding] = ELEMENTWISE("embedding", "embedding"),
     [NX_OP_embedding_grad] = {"embedding", {{"table_grad", OCL_GROUPS, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_position_add] = ELEMENTWISE("embedding", "position_add"),
@@ -241,11 +264,13 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_rms_norm] = {"norm", {{"rms_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_rms_norm_grad] = {"norm",
                              {{"rms_norm_grad", OCL_ROWS, 0, 0, NULL},
-                              {"rms_norm_gain", OCL_COLUMNS, 0, 2, NULL}}, NULL, NULL},
+                              {"rms_norm_gain", OCL_COUNTED, 0, 2, column_groups},
+                              {"rms_norm_total", OCL_COLUMNS, 0, 2, NULL}}, column_scratch, column_define},
     [NX_OP_layer_norm] = {"norm", {{"layer_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_layer_norm_grad] = {"norm",
                                {{"layer_norm_grad", OCL_ROWS, 0, 0, NULL},
-                                {"layer_norm_gain", OCL_COLUMNS, 0, 2, NULL}}, NULL, NULL},
+                                {"layer_norm_gain", OCL_COUNTED, 0, 2, column_groups},
+                                {"layer_norm_total", OCL_COLUMNS, 0, 2, NULL}}, column_scratch, column_define},
     [NX_OP_scale_norm] = {"norm", {{"scale_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_scale_norm_grad] = {"norm",
                                {{"scale_norm_grad", OCL_ROWS, 0, 0, NULL},

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Trainings on a device of OpenCL: the losses of ref, checkpoints that either goes on from, and what is said where
 # there is no such device. TAP.
-# usage: opencl.sh NXCFG NXRUN NXDATA MPIEXEC TEXT [all]
+# usage: opencl.sh NXCFG NXRUN NXDATA MPIEXEC TEXT LOST_DEVICE [all]
 # SPDX-License-Identifier: Apache-2.0
 set -u
-nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 text=$(realpath "$5") all=${6:-}
+nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 text=$(realpath "$5")
+lost_device=$(realpath "$6") all=${7:-}
 . "$(dirname "$0")/lib.sh"
 
 cat >small.yaml <<YAML
@@ -79,6 +80,34 @@ if [ "$all" ]; then
   as_ref 'Ulysses' 2 1e-6 mesh.context=2 attention.ulysses=true
   as_ref 'experts' 2 1e-6 moe.experts=4 moe.top_k=2 mesh.expert=2
   as_ref 'adapters' 2 1e-6 lora.rank=4
+fi
+
+# Of two ranks one loses its device: both end, and it is named.
+ranks=2
+plan || exit 99
+expect 'a device is lost on one rank' 1 'rank 1, step [12], .*the device is out of resources, or was lost' \
+  env LD_PRELOAD="$lost_device" NX_LOST_RANK=1 NX_LOST_AFTER=300 \
+  "$mpiexec" -n 2 "$nxrun" plan.bin --backend opencl --dir lost
+ranks=1
+plan model.vocab=200000 model.hidden=1024 || exit 99
+POCL_MEMORY_LIMIT=1 expect 'a device without the memory' 1 'rank 0 has no [0-9]* MiB for the arena .* has [0-9]* MiB' \
+  "$nxrun" plan.bin --backend opencl --dir none
+
+# Copies of a reduction run beside the kernels of the backward passes; the device's own times say how much. What else
+# runs on the processors may part them: of three runs the best counts.
+if [ "$all" ]; then
+  ranks=2 best=0
+  plan reduce.overlap=true reduce.bucket_elements=400000 schedule.max_steps=3 batch.global=2 model.layers=4 \
+    model.hidden=256 model.ffn_hidden=1024 model.sequence=32 || exit 99
+  for run in 1 2 3; do
+    rm -rf overlapped
+    train opencl overlapped --profile 2-3
+    part=$(awk '/beneath kernels$/ { sub(/%/, "", $(NF - 2)); print int($(NF - 2)) }' out)
+    [ "${part:-0}" -gt "$best" ] && best=$part
+  done
+  echo "# $best% of copying lies beneath kernels"
+  [ "$best" -ge 50 ] && grep -q '"tid":2,.*"in":"all_reduce' overlapped/profile/*.json
+  report 'copies lie beneath kernels' $?
 fi
 
 # A plan may be made for such a device: no option names it then, and the host's processors are not taken for it.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Norms: a group for each row; gradients of gains by an item for each column, over ascending rows. */
+/* Norms: a group for each row; gradients of gains are sums of columns. */
 #include "kernels/norm.h"
 
 #define GAIN(g) ((g) + (A_zero_centred ? 1.0f : 0.0f))
@@ -29,11 +29,21 @@ kernel void rms_norm_grad(OPERANDS) {
 }
 
 #if N_OUT > 1
+#include "kernels/opencl/programs/columns.cl"
+
 kernel void rms_norm_gain(OPERANDS) {
-  long i = get_global_id(0), h = XDIM(0, 3), n_rows = XN(3);
+  long h = XDIM(0, 3);
+  COLUMN_PLACE(h, XN(3))
   float sum = 0;
   if (i >= h) return;
-  for (long t = 0; t < n_rows; t++) sum += X0(t * h + i) * X1(t * h + i) * X3(t);
+  for (long t = begin; t < end; t++) sum += X0(t * h + i) * X1(t * h + i) * X3(t);
+  ((global float *)scratch)[block * h + i] = sum;
+}
+
+kernel void rms_norm_total(OPERANDS) {
+  long i = get_global_id(0), h = XDIM(0, 3);
+  if (i >= h) return;
+  float sum = column_total((global const float *)scratch, i, h, XN(3));
   SET_Y1(i, A_accumulate ? Y1(i) + sum : sum);
 }
 #endif
@@ -80,15 +90,27 @@ kernel void layer_norm_grad(OPERANDS) {
 }
 
 #if N_OUT > 1
+#include "kernels/opencl/programs/columns.cl"
+
 kernel void layer_norm_gain(OPERANDS) {
-  long i = get_global_id(0), h = XDIM(0, 3), n_rows = XN(3);
+  long h = XDIM(0, 3);
+  COLUMN_PLACE(h, XN(3))
+  global float *dgs = (global float *)scratch, *dbs = dgs + SECOND(h, XN(3));
   float dg = 0, db = 0;
   if (i >= h) return;
-  for (long t = 0; t < n_rows; t++) {
+  for (long t = begin; t < end; t++) {
     float dy = X0(t * h + i);
     dg += dy * (X1(t * h + i) - X3(t)) * X4(t);
     db += dy;
   }
+  dgs[block * h + i] = dg, dbs[block * h + i] = db;
+}
+
+kernel void layer_norm_total(OPERANDS) {
+  long i = get_global_id(0), h = XDIM(0, 3);
+  global const float *dgs = (global const float *)scratch, *dbs = dgs + SECOND(h, XN(3));
+  if (i >= h) return;
+  float dg = column_total(dgs, i, h, XN(3)), db = column_total(dbs, i, h, XN(3));
   SET_Y1(i, A_accumulate ? Y1(i) + dg : dg);
 #if N_OUT > 2
   SET_Y2(i, A_accumulate ? Y2(i) + db : db);

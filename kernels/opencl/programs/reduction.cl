@@ -3,11 +3,21 @@
 #include "schema/segment.h"
 
 #ifdef IS_bias_grad
+#include "kernels/opencl/programs/columns.cl"
+
 kernel void bias_grad(OPERANDS) {
-  long i = get_global_id(0), n = YN(0), n_rows = XN(0) / n;
+  long n = YN(0);
+  COLUMN_PLACE(n, XN(0) / n)
   float sum = 0;
   if (i >= n) return;
-  for (long row = 0; row < n_rows; row++) sum += X0(row * n + i);
+  for (long row = begin; row < end; row++) sum += X0(row * n + i);
+  ((global float *)scratch)[block * n + i] = sum;
+}
+
+kernel void bias_total(OPERANDS) {
+  long i = get_global_id(0), n = YN(0);
+  if (i >= n) return;
+  float sum = column_total((global const float *)scratch, i, n, XN(0) / n);
   SET_Y0(i, A_accumulate ? Y0(i) + sum : sum);
 }
 #endif
