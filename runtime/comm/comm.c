@@ -330,12 +330,19 @@ static void describe_rank(const nxr_comm *comm, uint32_t rank, char *text, size_
 
 void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
   char here[192], there[320], chain[64] = "";
+  const nxr_world *world = comm->world;
+  const nxr_collective_spec *spec = &collective->spec;
+  uint64_t n_bytes = spec->outer * spec->axis * spec->inner * nx_dtype_bits(spec->x_dtype) / 8;
   uint32_t last = last_of_chain(comm, peer);
   describe(comm, collective->spec.operator, here, sizeof here);
   describe_rank(comm, last, there, sizeof there);
   if (last != peer) snprintf(chain, sizeof chain, ", held up in the end by rank %u", last);
-  fprintf(stderr, "nxrun: rank %u waits in step %llu %s, group %s: rank %u %s (run.deadline_s %g)%s; %s\n",
-          comm->world->rank, (unsigned long long)atomic_load(&comm->pulse->step), here,
-          collective->group->name, peer, what, comm->deadline_s, chain, there);
+  fprintf(stderr,
+          "nxrun: rank %u (%s) waits in step %llu %s, group %s, %llu bytes: rank %u (%s) %s (run.deadline_s "
+          "%g)%s; %s\n",
+          world->rank, nxr_world_host(world, world->rank),
+          (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name,
+          (unsigned long long)n_bytes, peer, nxr_world_host(world, peer), what, comm->deadline_s, chain,
+          there);
   nxr_world_abort(1);
 }

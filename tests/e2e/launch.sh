@@ -62,7 +62,7 @@ report 'and none was made' $?
 
 for way in window messages; do
   expect "a rank that does not come to a collective: $way" 1 \
-    'rank 0 waits in step 7 .*: rank 1 does not come' "$mpiexec" -n 2 "$comm_check" late $way
+    'rank 0 (.*) waits in step 7 .* bytes: rank 1 (.*) does not come' "$mpiexec" -n 2 "$comm_check" late $way
 done
 
 passes 'tags for three groups' "$mpiexec" -n 2 "$comm_check" tags 23
@@ -145,7 +145,7 @@ end_by 'SIGHUP of a rank is the same' HUP rank 3 'stopped by a signal after step
 end_by 'SIGINT is the same' INT job 3 'stopped by a signal after step'
 end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
 end_by 'a rank stands still: the others end by the deadline' STOP rank 1 \
-  'rank 0 waits in step .*: rank 1 does not come'
+  'rank 0 (.*) waits in step .* bytes: rank 1 (.*) does not come'
 plan long.bin 2 steps=2000000000 deadline=4 save=1
 end_by 'a rank stands still, probably in a checkpoint' STOP rank 1 'rank 0 .*waits .*: rank 1 '
 end_by 'the dataset is cut while it is read' CUT job 1 '^nxrun: data.bin was cut short'

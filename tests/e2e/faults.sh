@@ -1,0 +1,99 @@
+#!/bin/sh
+# Two hosts, which are two network namespaces, and a cable between them that is slow, loses packets, or is cut: no
+# wrong result, and no rank that waits for ever. TAP.
+# usage: faults.sh NXRUN NXDATA SMALL_PLAN LINK MPIEXEC
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") link=$(realpath "$4") mpiexec=$5
+. "$(dirname "$0")/lib.sh"
+
+one=nxfault-$$-1 two=nxfault-$$-2 # namespaces
+net=10.214.$(($$ % 250 + 1)) cable=
+end_all() {
+  [ -n "$cable" ] && kill "$cable"
+  for host in $one $two; do ip netns pids $host | xargs -r kill -9; ip netns del $host; done
+  rm -rf "$folder"
+}
+trap 'end_all 2>/dev/null' EXIT
+if ! command -v ip >/dev/null || ! ip netns add $one >out 2>&1 || ! ip netns add $two >out 2>&1; then
+  skip 'faults between hosts' 'no network namespaces can be made here: it takes iproute2 and root'
+  finish
+fi
+connect() { # DELAY_MS LOST_OF_1000
+  [ -n "$cable" ] && kill "$cable" && wait "$cable"
+  rm -f ready
+  "$link" $one $two "$1" "$2" >ready 2>out &
+  cable=$!
+  until [ -s ready ]; do
+    kill -0 $cable 2>/dev/null || return 1
+    sleep 0.05
+  done
+  ip -n $one addr add $net.1 peer $net.2 dev cable && ip -n $two addr add $net.2 peer $net.1 dev cable &&
+    for host in $one $two; do ip -n $host link set lo up && ip -n $host link set cable up || return 1; done
+} 2>/dev/null
+if ! connect 0 0; then
+  skip 'faults between hosts' "no TUN device can be made here: $(cat out)"
+  finish
+fi
+
+# What mpiexec calls in place of ssh: enter [option]... HOST COMMAND...
+cat >enter <<END
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done
+case \$1 in *.1) host=$one ;; *) host=$two ;; esac
+shift
+exec ip netns exec \$host sh -c "\$*"
+END
+chmod +x enter
+# Between hosts TCP alone: without that UCX finds the memory that these two share.
+on_two_hosts() { # ARGUMENT OF NXRUN...
+  timeout -s KILL 120 ip netns exec $one "$mpiexec" -launcher ssh -launcher-exec "$folder/enter" \
+    -genv UCX_TLS tcp,self -hosts $net.1:2,$net.2:2 -n 4 "$nxrun" "$@" >out 2>&1
+}
+same() { # NAME RUN: the same weights as of the run without faults
+  cmp plain/checkpoints/step-000004/model.safetensors "$2"/checkpoints/step-000004/model.safetensors >out 2>&1
+  report "$1" $?
+}
+
+printf '%2000s' 'A text to train on. ' >text
+"$nxdata" build text -o data >out 2>&1 || exit 99
+"$small" four.bin 4 hosts=2 data=data || exit 99
+on_two_hosts four.bin --dir plain
+report 'a cable without faults' $?
+connect 0 10 || exit 99
+on_two_hosts four.bin --dir lossy
+report 'one packet of a hundred is lost: the run ends' $?
+same 'with the same weights' lossy
+connect 200 0 || exit 99
+on_two_hosts four.bin --dir slow
+report '200 ms on the way: the run ends' $?
+same 'with the same weights again' slow
+
+# Ranks on both sides notice, each for itself: the launcher can not tell the other host any more.
+cut_off() { # NAME SIGNAL: waits until the run trains, then cuts; `out` has what both sides say
+  rm -rf long
+  on_two_hosts long.bin --dir long &
+  job=$!
+  for _ in $(seq 200); do
+    grep -q '"step":5,' long/metrics.jsonl 2>/dev/null && break
+    sleep 0.1
+  done
+  since=$(date +%s)
+  kill -USR1 $cable
+  while [ -n "$(ip netns pids $one | xargs -r ps -o comm= -p | grep nxrun; ip netns pids $two | xargs -r ps -o comm= -p | grep nxrun)" ] &&
+    [ $(($(date +%s) - since)) -lt 40 ]; do sleep 0.2; done
+  took=$(($(date +%s) - since))
+}
+connect 0 0 || exit 99
+"$small" long.bin 4 hosts=2 data=data steps=2000000000 deadline=4 || exit 99
+cut_off
+echo "# the last rank ended $took s after the cut"
+[ $took -le 15 ]
+report 'the cable is cut: every rank ends soon after its deadline of 4 s' $?
+grep -q "^nxrun: rank [0-3] (.*) waits in step [0-9]* .*, group .*, [0-9]* bytes: rank [0-3] (.*) does not come" out
+report 'and says who waited for whom' $?
+ip netns pids $one | xargs -r kill
+wait $job
+[ $? -ne 0 ]
+report 'the launcher does not take it for a success' $?
+finish
