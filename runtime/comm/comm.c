@@ -42,11 +42,12 @@ bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *bac
   comm->delay_state = delay ? strtoull(delay, NULL, 10) * UINT64_C(0x9E3779B97F4A7C15) + world->rank + 1 : 0;
   if (!nxr_comm_groups_open(comm, fault)) return false;
   comm->vote = bind_vote(comm, fault);
-  return comm->vote != NULL;
+  return comm->vote && nxr_comm_thread_open(comm, fault);
 }
 
 void nxr_comm_close(nxr_comm *comm) {
   if (!comm) return;
+  nxr_comm_thread_close(comm);
   for (nxr_collective *next, *at = comm->last; at; at = next) {
     next = at->next;
     if (at->transport) at->transport->unbind(comm, at);
@@ -172,7 +173,7 @@ static bool progress(nxr_comm *comm, nxr_collective *collective) {
   return has_begun(comm, collective) && collective->transport->progress(comm, collective);
 }
 
-static void progress_all(nxr_comm *comm) {
+void nxr_comm_move_all(nxr_comm *comm) {
   for (uint32_t i = 0; i < comm->n_active;)
     if (progress(comm, comm->active[i]))
       remove_active(comm, i);
@@ -181,7 +182,7 @@ static void progress_all(nxr_comm *comm) {
 }
 
 void nxr_comm_progress(nxr_comm *comm) {
-  if (comm->n_active) progress_all(comm);
+  if (comm->mover == NXR_MOVED_BY_OPERATORS && comm->n_active) nxr_comm_move_all(comm);
 }
 
 static uint64_t peer_beats(const nxr_comm *comm, uint32_t rank) {
@@ -195,6 +196,7 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   if (collective->active) nxr_comm_wait(comm, collective);
   nxr_collective **place = &group->started[group->n_started % NXR_WINDOW_STARTS];
   if (*place && (*place)->active) nxr_comm_wait(comm, *place);
+  nxr_comm_lock(comm);
   *place = collective;
   collective->sequence = group->n_started++;
   collective->start = comm->n_starts++;
@@ -205,6 +207,8 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   comm->active[comm->n_active++] = collective;
   nxr_staged_begin(comm, collective);
   has_begun(comm, collective);
+  nxr_comm_wake(comm);
+  nxr_comm_unlock(comm);
 }
 
 /* Where ranks share cores a yield often gives the core to another that waits; a nap leaves it to one that
@@ -216,27 +220,45 @@ static void pause_between_polls(const nxr_comm *comm, uint32_t polls) {
   else if (crowded || polls > POLLS_BEFORE_YIELD) sched_yield();
 }
 
+/* Since when the rank that a wait is for has given no sign of life. */
+typedef struct patience {
+  double since_s;
+  uint64_t beats;
+  uint32_t peer; /* NX_NONE: nobody was looked at yet */
+} patience;
+
+static void look_at_peer(nxr_comm *comm, const nxr_collective *collective, patience *with) {
+  bool leaves = collective->leaves; /* it waits for its own device */
+  uint32_t needed = leaves ? comm->world->rank : collective->group->members[collective->waits_for];
+  uint64_t seen = peer_beats(comm, needed);
+  double now_s = nxr_clock_s();
+  if (needed != with->peer || seen != with->beats) *with = (patience){now_s, seen, needed};
+  atomic_store_explicit(&comm->pulse->waits_for, 1 + needed, memory_order_relaxed);
+  if (now_s - with->since_s > comm->deadline_s)
+    nxr_comm_fail(comm, collective, needed,
+                  leaves ? "has work on its device that does not end" : "does not come");
+}
+
+/* True when it is complete. */
+static bool poll(nxr_comm *comm, nxr_collective *collective, uint32_t polls, patience *with) {
+  nxr_comm_lock(comm);
+  comm->rank_waits = true;
+  nxr_comm_move_all(comm);
+  if (collective->active && polls % POLLS_PER_CLOCK == 0) look_at_peer(comm, collective, with);
+  bool complete = !collective->active;
+  comm->rank_waits = !complete;
+  if (complete && comm->n_active > 0) nxr_comm_wake(comm);
+  nxr_comm_unlock(comm);
+  return complete;
+}
+
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
-  double since = 0;
-  uint64_t beats = 0;
-  uint32_t peer = NX_NONE;
-  if (collective->active) delay(comm);
-  for (uint32_t polls = 1; collective->active; polls++) {
-    progress_all(comm);
-    if (!collective->active) break;
-    pause_between_polls(comm, polls);
-    if (polls % POLLS_PER_CLOCK != 0) continue;
-    bool leaves = collective->leaves; /* it waits for its own device */
-    uint32_t needed = leaves ? comm->world->rank : collective->group->members[collective->waits_for];
-    uint64_t seen = peer_beats(comm, needed);
-    double now = nxr_clock_s();
-    if (needed != peer || seen != beats) peer = needed, beats = seen, since = now;
-    atomic_store_explicit(&comm->pulse->waits_for, 1 + peer, memory_order_relaxed);
-    if (now - since > comm->deadline_s)
-      nxr_comm_fail(comm, collective, peer,
-                    leaves ? "has work on its device that does not end" : "does not come");
+  patience with = {.peer = NX_NONE};
+  if (collective->active) {
+    delay(comm);
+    for (uint32_t polls = 1; !poll(comm, collective, polls, &with); polls++) pause_between_polls(comm, polls);
   }
-  if (peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
+  if (with.peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
   nxr_staged_join(comm, collective);
 }
 
@@ -284,7 +306,7 @@ nxr_comm_size nxr_comm_measure(const nxr_comm *comm) {
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n) {
   const nxr_collective_spec *spec = &collective->spec;
   const nxk_backend *backend = spec->on_host ? &nxk_ref : comm->backend; /* ref sums without a device */
-  backend->sum(spec->on_host ? NULL : comm->device, y, spec->y_dtype, collective->sources,
+  backend->sum(spec->on_host ? NULL : nxr_comm_sum_device(comm), y, spec->y_dtype, collective->sources,
                collective->group->size, spec->x_dtype, n);
 }
 

@@ -10,6 +10,8 @@
 
 #include "runtime/comm/comm.h"
 
+#include <fenv.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum { NXR_WINDOW_STARTS = 8 /* starts of one group that may be under way at once */ };
@@ -72,7 +74,8 @@ struct nxr_collective {
   uint64_t sequence;
   uint32_t phase;
   uint32_t waits_for;
-  bool active, leaves;
+  _Atomic bool active; /* what it made is there when it is not */
+  bool leaves;
   uint64_t n_slice; /* elements of one member's part that lie together, where the members' parts are equal */
   uint64_t signature;
   const void **sources; /* [size], for a sum */
@@ -80,6 +83,9 @@ struct nxr_collective {
   struct nxr_travel *travel; /* by messages (comm_legs.h); NULL: in the window */
   uint64_t start;            /* number among all starts of this rank */
 };
+
+/* comm_thread.c */
+typedef enum nxr_mover { NXR_MOVED_BY_OPERATORS, NXR_MOVED_BY_THREAD, NXR_MOVED_IN_WAITS } nxr_mover;
 
 struct nxr_comm {
   nxr_world *world;
@@ -104,6 +110,13 @@ struct nxr_comm {
   uint64_t room_bytes;
   uint64_t staging_bytes; /* of messages */
   uint64_t copied_bytes;  /* of operands that are a device's */
+  nxr_mover mover;
+  pthread_t thread; /* from here on only where there is one */
+  pthread_mutex_t lock;
+  pthread_cond_t started;
+  bool ends, rank_waits;
+  fenv_t environment;
+  nxk_device *thread_device;
 };
 
 extern const nxr_transport nxr_transport_shared;
@@ -119,6 +132,17 @@ extern const nxr_transport nxr_transport_p2p;
 /* What the ranks' messages are told apart by from others of MPI's. */
 void nxr_messages_open(void);
 void nxr_messages_close(nxr_comm *comm);
+
+/* comm_thread.c: nothing where there is no thread. The lock is for all that is under way. */
+bool nxr_comm_thread_open(nxr_comm *comm, nxr_fault *fault);
+void nxr_comm_thread_close(nxr_comm *comm);
+void nxr_comm_lock(nxr_comm *comm);
+void nxr_comm_unlock(nxr_comm *comm);
+void nxr_comm_wake(nxr_comm *comm);
+/* That of the thread which asks. */
+nxk_device *nxr_comm_sum_device(const nxr_comm *comm);
+/* comm.c: copies and sums whatever is ready; under the lock. */
+void nxr_comm_move_all(nxr_comm *comm);
 
 /* comm_groups.c: those of the plan, that of all ranks, and channels between neighbouring chunks. */
 bool nxr_comm_groups_open(nxr_comm *comm, nxr_fault *fault);

@@ -67,8 +67,9 @@ bool nxr_world_open(nxr_world *world, double deadline_s, nxr_fault *fault) {
   int provided, rank, size, local_rank, local_size;
   *world = (nxr_world){.deadline_s = deadline_s, .phase = "while the run is set up"};
   watch_start(world);
-  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
     return nxr_fault_set(fault, "MPI does not start");
+  world->has_mpi_threads = provided == MPI_THREAD_MULTIPLE;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host_communicator);

@@ -24,6 +24,7 @@ typedef struct nxr_world {
   uint32_t *hosts;       /* [size]: number of the host of each rank, from 0 in order of its first rank */
   uint32_t *local_ranks; /* [size]: position of each rank on its host */
   uint32_t n_cores;      /* of this host that its ranks may run on; after nxr_world_pin */
+  bool has_mpi_threads;  /* several threads of a rank may call MPI */
   bool alone;            /* the others are not there: one rank is bound to see what it takes */
   bool crowded;          /* more threads than cores on this host: who waits naps, nothing is pinned */
   char (*host_names)[NXR_HOST_BYTES]; /* [size], as each rank's host calls itself */

@@ -303,6 +303,27 @@ static void machines_may_overlap(void **state) {
   nxc_arena_free(arena);
 }
 
+/* 4 ranks, 2 on a host: {0,2} is moved by a thread, {0,1} by the rank. */
+static void what_is_between_hosts_goes_on(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_machine machine = machine_of(2);
+  const nxc_device device = {.peak = 1};
+  nxc_machine accelerated = machine;
+  accelerated.device = &device;
+  for (uint32_t group = 0; group < 2; group++) {
+    case_plan c;
+    case_begin(&c, 4, 2, 1);
+    case_collective(&c, 0, NX_OP_all_gather, group, 10000); /* 1 + 1 + 1 ms near, 1 + 10 + 10 ms far */
+    case_operator(&c, 0, NX_OP_add, 0, 900000);             /* 1 + 9 ms */
+    case_operator(&c, 0, NX_OP_wait, 0, 0);
+    case_items(&c);
+    assert_near(nxc_forecast_step(&c.plan, &machine, arena).step_s, group ? 21e-3 : 13e-3, "hosts");
+    assert_near(nxc_forecast_step(&c.plan, &accelerated, arena).step_s, group ? 31e-3 : 13e-3, "devices");
+  }
+  nxc_arena_free(arena);
+}
+
 /* A wait is for one collective; those started after it go on. */
 static void a_gather_ahead_is_not_waited_for(void **state) {
   (void)state;
@@ -514,6 +535,7 @@ int main(void) {
       cmocka_unit_test(routes_are_those_of_the_machine),
       cmocka_unit_test(no_route_within_a_host),
       cmocka_unit_test(machines_may_overlap),
+      cmocka_unit_test(what_is_between_hosts_goes_on),
       cmocka_unit_test(a_gather_ahead_is_not_waited_for),
       cmocka_unit_test(a_reduction_may_outlive_its_pass),
       cmocka_unit_test(what_is_not_told_is_named),

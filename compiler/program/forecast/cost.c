@@ -112,7 +112,12 @@ static void wait_until(spent *s, double end_s) {
   if (end_s > s->total_s) spend(s, NXC_COST_COLLECTIVES, end_s - s->total_s);
 }
 
-/* A collective takes its time where it is started; or, where the machine overlaps, goes on until
+/* Whether a collective is moved along while the rank computes: between hosts by nxrun's own thread. */
+static bool goes_on(const player *p, const nx_operator *op) {
+  return p->machine->overlap || (p->machine->device == NULL && p->places[op->group].n_hosts > 1);
+}
+
+/* A collective takes its time where it is started; or, where it goes on beneath work, goes on until
  * `busy_until`, one after another, and a wait takes what is left. */
 static void add_operator(const player *p, const nx_program *program, const nx_operator *op, spent *s) {
   double seconds = operator_seconds(p, op);
@@ -120,7 +125,7 @@ static void add_operator(const player *p, const nx_program *program, const nx_op
     wait_until(s, p->ends[p->plan->arguments[op->first_argument]]);
   } else if (is_collective(op)) {
     double *end = &p->ends[p->plan->arguments[op->first_argument + 1]];
-    if (!p->machine->overlap) spend(s, NXC_COST_COLLECTIVES, seconds);
+    if (!goes_on(p, op)) spend(s, NXC_COST_COLLECTIVES, seconds);
     else *end = s->busy_until = (s->busy_until > s->total_s ? s->busy_until : s->total_s) + seconds;
   } else if (program->kind == NX_PROGRAM_STEP) {
     spend(s, NXC_COST_OPTIMIZER, seconds);

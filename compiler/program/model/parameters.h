@@ -58,8 +58,8 @@ nxc_id nxc_parameter_sinks(nxc_graph *graph, const nxc_training *training, int64
  * first. */
 nxc_id nxc_parameter_correction(nxc_graph *graph, const nxc_training *training, int64_t n_experts);
 
-/* compiler/program/model/adapter_parameters.c: an adapter's first matrix, [rank, columns]: `columns` says which the rank has, divided over `atoms`. All
- * parts of the adapter have one. */
+/* compiler/program/model/adapter_parameters.c: an adapter's first matrix, [rank, columns]: `columns` says
+ * which the rank has, divided over `atoms`. All parts of the adapter have one. */
 nxc_id nxc_parameter_adapter_a(nxc_graph *graph, const nxc_training *training, const nxc_box *columns,
                                uint32_t atoms);
 /* Its second, [rows, rank]: beside boxes, as nxc_parameter_rows has them. */
