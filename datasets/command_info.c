@@ -40,7 +40,8 @@ static void print_summary(const nxr_dataset *dataset, const nxr_dataset_summary 
     printf("lengths      %" PRIu64 " … %" PRIu64 " tokens, %.1f on average\n", summary->shortest,
            summary->longest, (double)dataset->n_tokens / (double)dataset->n_documents);
   if (dataset->weights.n_bytes > 0)
-    printf("weights      %" PRIu64 " of %" PRIu64 " tokens count\n", count_weighed(dataset), dataset->n_tokens);
+    printf("weights      %" PRIu64 " of %" PRIu64 " tokens count\n", count_weighed(dataset),
+           dataset->n_tokens);
   if (summary->n_empty > 0) printf("empty        %" PRIu64 " documents have no token\n", summary->n_empty);
   if (summary->unused_bytes > 0)
     printf("unused       %" PRIu64 " bytes of %s.bin belong to no sequence\n", summary->unused_bytes,

@@ -44,7 +44,8 @@ int nxd_command_split(int n, char **arguments) {
   const char *out = NULL;
   double shares[NX_PARTS];
   char prefix[NXD_MAX_PREFIX], from[NXD_MAX_PREFIX];
-  const nxd_option options[] = {{"-o", NXD_TEXT, &out, "a PREFIX"}, {"--force", NXD_FLAG, &force}, {"--pairs", NXD_FLAG, &pairs}};
+  const nxd_option options[] = {
+      {"-o", NXD_TEXT, &out, "a PREFIX"}, {"--force", NXD_FLAG, &force}, {"--pairs", NXD_FLAG, &pairs}};
   if (!nxd_options_read(&n, arguments, options, 3)) return STATUS_USAGE;
   if (n != 2) return nxd_usage("split takes a PREFIX and SHARES, as in 969,30,1", "");
   if (out == NULL) return nxd_usage("where to? give -o PREFIX", "");

@@ -276,10 +276,11 @@ static void scale_weights(const nxr_data *data, uint32_t n_sequences, double wei
   for (size_t i = 0; i < n * (size_t)n_later(data->plan); i++) batch->later_weights[i] *= factor;
 }
 
-/* The sequences of a set's step: the training's batch may grow. */
+/* The sequences of a set's step: the training's batch may grow, but while its documents are asked for in
+ * order. */
 static uint64_t first_of(const nxr_data *data, uint32_t set, uint64_t step, uint32_t *n) {
   const nx_plan *plan = data->plan;
-  bool trains = plan->datasets[set].role == NX_DATASET_TRAIN;
+  bool trains = plan->datasets[set].role == NX_DATASET_TRAIN && !data->sets[set].in_order;
   *n = trains ? nx_plan_phase(plan, step).global_batch : plan->run->global_batch;
   return trains ? nx_plan_samples_before(plan, step) : step * *n;
 }

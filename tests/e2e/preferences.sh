@@ -1,9 +1,9 @@
 #!/bin/sh
 # Pairs of answers from records to a trained model: what nxdata makes of them, the reference and its file, resuming, and
 # what is refused. TAP.
-# usage: preferences.sh NXCFG NXRUN NXDATA PARITY
+# usage: preferences.sh NXCFG NXRUN NXDATA PARITY MPIEXEC
 # SPDX-License-Identifier: Apache-2.0
-nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") parity=$(realpath "$4")
+nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") parity=$(realpath "$4") mpiexec=$5
 . "$(dirname "$0")/lib.sh"
 
 mkdir tokenizer
@@ -88,6 +88,45 @@ config orpo.yaml orpo
 "$nxcfg" plan orpo.yaml -o orpo.plan >out 2>&1 && "$nxrun" orpo.plan --dir orpo >>out 2>&1 &&
   grep -q '"nll":.*"log_odds":' orpo/metrics.jsonl
 report "ORPO" $?
+
+# ---- several ranks: experts, a batch that grows, and runs that resume ----
+experts='moe.experts=4 moe.top_k=2 moe.buffer_factor=4 moe.aux_loss_coef=0.01'
+several() { # NAME STRATEGY WORLD SETTINGS...
+  name=$1 strategy=$2 world=$3
+  shift 3
+  config "$name.yaml" "$strategy"
+  settings=
+  for setting; do settings="$settings --set nx:$setting"; done
+  # shellcheck disable=SC2086
+  "$nxcfg" plan "$name.yaml" --set "nx:batch.growth=[2@0,4@8]" $settings -o "$name.plan" >out 2>&1 &&
+    "$mpiexec" -n "$world" "$nxrun" "$name.plan" --dir "$name" >>out 2>&1
+}
+in_parts() { # NAME WORLD
+  "$mpiexec" -n "$2" "$nxrun" "$1.plan" --dir "$1-parts" --stop-after 3 >out 2>&1 &&
+    "$mpiexec" -n "$2" "$nxrun" "$1.plan" --dir "$1-parts" --resume >>out 2>&1 &&
+    cmp "$1/checkpoints/step-000006/model.safetensors" "$1-parts/checkpoints/step-000006/model.safetensors" >>out 2>&1
+}
+losses() {
+  sed 's/.*"loss":\([^,]*\).*/\1/' "$1/metrics.jsonl"
+}
+for strategy in dpo orpo; do
+  # shellcheck disable=SC2086
+  several one-$strategy $strategy 1 $experts
+  [ $strategy = orpo ] || head -n 1 one-dpo/metrics.jsonl | grep -q '"loss":0.6931471805599453'
+  report "$strategy with experts and a batch that grows" $?
+  for mesh in ep2 pp2; do
+    case $mesh in
+    ep2) set -- mesh.expert=2 optimizer.zero_stage=1 ;;
+    pp2) set -- mesh.pipeline=2 ;;
+    esac
+    # shellcheck disable=SC2086
+    several $mesh-$strategy $strategy 2 $experts "$@" && losses one-$strategy >one && losses $mesh-$strategy >other &&
+      paste one other | awk '{ d = ($1 - $2) / $1; if (d > 1e-6 || -d > 1e-6) bad = 1 } END { exit bad || NR != 6 }' >>out
+    report "$mesh trains as one rank does ($strategy)" $?
+  done
+  in_parts ep2-$strategy 2
+  report "a run of two ranks that resumes ends with the same bits ($strategy)" $?
+done
 
 # ---- what is refused ----
 prepared=$(ls prepared/*.idx | head -n 1)

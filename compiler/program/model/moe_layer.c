@@ -238,7 +238,8 @@ static nxc_id adapt(const layer *l, const nxc_box *box, nxc_id x, nxc_id counts,
   const char *name = nxc_part_name(box->part), *low_name = nxc_arena_printf(l->graph->arena, "%s_low", name),
              *high_name = nxc_arena_printf(l->graph->arena, "%s_high", name);
   bool down = box->part == NXC_PART_EXPERT_DOWN;
-  nxc_id low = down ? meet_width(&a, NXC_ADAPTER_A, low_name, x) : meet_hidden(&a, NXC_ADAPTER_A, low_name, x);
+  nxc_id low =
+      down ? meet_width(&a, NXC_ADAPTER_A, low_name, x) : meet_hidden(&a, NXC_ADAPTER_A, low_name, x);
   nxc_id high =
       down ? meet_hidden(&a, NXC_ADAPTER_B, high_name, low) : meet_width(&a, NXC_ADAPTER_B, high_name, low);
   return nxc_adapter_append(l->graph, l->t, name, y, high, first);
