@@ -16,6 +16,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 SEQUENCE, STEPS, PROMPT, N_TOKENS = 64, 100, "MARRIAGE, n. ", 40
+FAMILIES = pathlib.Path(__file__).resolve().parent / "recorded" / "families"
 TEXT = pathlib.Path(__file__).resolve().parents[2] / "conf" / "text" / "devil.txt"
 PLAN = f"""
 batch: {{micro: 4, global: 8}}
@@ -31,7 +32,7 @@ run: {{name: run, log_every: {STEPS}}}
 GPT2 = ["model.position_embedding=learned", "model.normalization=layernorm", "model.activation=gelu",
         "model.norm_bias=true", "model.bias=true", "model.kv_heads=4", "model.tied_embeddings=true"]
 MIXTURE = ["moe.experts=4", "moe.top_k=2", "moe.dropless=true", "moe.pre_softmax=true", "moe.normalize_top_k=true"]
-# Of each: ranks, settings, and how far the loss may be from nxrun's.
+# Of each: ranks, settings, how far the loss may be from nxrun's, and the family of the model, if it is none of the plan's.
 CASES = {
     "llama": (1, [], 1e-6),
     "tensor": (2, ["mesh.tensor=2", "sequence_parallel=true"], 1e-6),
@@ -40,6 +41,13 @@ CASES = {
     "several_files": (2, ["mesh.tensor=2", "checkpoint.file_bytes=100000"], 1e-6),
     "gpt2": (1, GPT2 + ["model.hidden_dropout=0.1"], 1e-6),
     "experts": (2, MIXTURE + ["mesh.expert=2"], 1e-6),
+    "mixtral": (2, ["mesh.expert=2", "moe.dropless=true"], 1e-6, "mixtral"),
+    "mixtral_stages": (2, ["mesh.pipeline=2", "moe.dropless=true"], 1e-6, "mixtral"),
+    "qwen3_moe": (2, ["mesh.expert=2", "optimizer.zero_stage=1"], 1e-6, "qwen3_moe"),
+    "qwen3_moe_sharded": (2, ["optimizer.zero_stage=3"], 1e-6, "qwen3_moe"),
+    "deepseek_v2": (2, ["mesh.expert=2"], 1e-6, "deepseek_v2"),
+    "deepseek_v3": (2, ["mesh.pipeline=2"], 1e-6, "deepseek_v3"),
+    "deepseek_v3_sharded": (2, ["optimizer.zero_stage=3"], 1e-6, "deepseek_v3"),
     "model_weights": (1, ["precision.preset=mixed_precision", "checkpoint.weights=model"], 2e-2),
 }
 
@@ -49,6 +57,17 @@ def run(*command):
   if done.returncode:
     sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
   return done.stdout
+
+
+def describe(family):
+  """The arguments that name the recorded family's config.json, with room for bytes and longer sequences."""
+  config = json.loads((FAMILIES / family / "config.json").read_text())
+  config |= {"vocab_size": 272, "max_position_embeddings": SEQUENCE}
+  pathlib.Path("config.json").write_text(json.dumps(config))
+  pathlib.Path("family.yaml").write_text("".join(
+      line for line in PLAN.splitlines(True) if not line.startswith(("model:", "  vocab_divisor"))) +
+      f"model: {{sequence: {SEQUENCE}}}\n")
+  return ["family.yaml", "--model-config", "config.json"]
 
 
 def loss_of(model, ids):
@@ -62,10 +81,10 @@ def loss_of(model, ids):
 
 
 def check(name, tools, ids):
-  ranks, settings, bound = CASES[name]
+  ranks, settings, bound, *family = CASES[name]
   nxrun, nxcfg, _, mpiexec = tools
   sets = [word for s in [f"mesh.world={ranks}", *settings] for word in ("--set", s)]
-  run(nxcfg, "plan", "plan.yaml", *sets, "-o", "plan.bin")
+  run(nxcfg, "plan", *(describe(*family) if family else ["plan.yaml"]), *sets, "-o", "plan.bin")
   start = [mpiexec, "-n", ranks, nxrun, "plan.bin", "--dir", name]
   run(*start)
   run(*start, "--evaluate", "--metrics", name + ".jsonl")
