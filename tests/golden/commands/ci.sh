@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The recipes of README and the hook do what they say, in a repository with a change: their own commands are run.
+# The recipes of docs/ci.md and the hook do what they say, in a repository with a change: their own commands are run.
 # TAP. Usage: ci.sh NXCFG SOURCE_ROOT
 . "$(dirname "$0")/../../tap.sh"
 nxcfg=$(realpath "$1")
@@ -20,7 +20,7 @@ command -v git >/dev/null || skip_all "there is no git"
 # The yaml block behind `<!-- ci: NAME -->`.
 block() {
   awk -v mark="<!-- ci: $1 -->" '$0 == mark { found = 1; next } found && /^```yaml/ { inside = 1; next }
-    inside && /^```/ { exit } inside { print }' "$root/README.md" "$root"/docs/*.md
+    inside && /^```/ { exit } inside { print }' "$root/docs/ci.md"
 }
 # A text of a YAML file, by its steps.
 value() {
