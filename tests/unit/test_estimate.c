@@ -49,6 +49,8 @@ static const state_case states[] = {
     {"nxdt", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4 + 4.0 / 8, 12.0 / 8},
     /* nx: what the stage of ZeRO says is divided */
     {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4, 12.0 / 8},
+    /* the update reads gradients in fp32, whatever they are summed in */
+    {"nx", MODEL "mesh.world=8 optimizer.zero_stage=1 precision.grad_accumulation=bf16", 2, 2, 16.0 / 8},
     {"neox",
      MODEL "mesh.world=8 optimizer.zero_stage=1 alignment.strategy=dpo alignment.reference_model=true", 2 + 2,
      2 + 4, 16.0 / 8},
