@@ -221,7 +221,7 @@ static void resume(nxr_training *run, const nxr_resume *own) {
 static nxr_resume other_of(const nx_plan *plan) {
   const nx_run_names *names = plan->run_names;
   return (nxr_resume){.directory = nx_plan_text(plan, names->load), .step = names->load_step,
-                      .weights_only = names->load_weights};
+                      .weights_only = names->load_weights, .without_states = names->load_states == 0};
 }
 
 /* What answers are compared with: of an earlier start of this run, or of the weights that it begins with,
@@ -321,6 +321,7 @@ bool nxr_training_load(nxr_training *run) {
   run->scale = nxr_loss_scale_begin(run->plan->run);
   run->checkpoint.run.scale = &run->scale;
   run->checkpoint.run.score = &run->score;
+  run->checkpoint.run.optimizer_began = &run->exec.optimizer_began;
   if (!open_data(run)) return false;
   count_steps(run);
   nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);

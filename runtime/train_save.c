@@ -7,6 +7,17 @@
 
 #include <stdio.h>
 
+void nxr_tell(nxr_training *run, const char *phase, const char *event) {
+  const nxr_progress_state state = {.step = run->done, .saved = run->saver ? nxr_saver_newest(run->saver) : 0,
+                                    .loss = run->loss, .phase = phase};
+  nxr_progress_write(&run->progress, &state, event != NULL);
+  if (event) nxr_progress_log(&run->progress, &state, event);
+}
+
+static void tell_saved(void *run) {
+  nxr_tell(run, "training", "saved");
+}
+
 bool nxr_saves_open(nxr_training *run) {
   const nx_run_names *names = run->plan->run_names;
   run->saved = run->done > 0 ? run->done : UINT64_MAX;
@@ -18,7 +29,9 @@ bool nxr_saves_open(nxr_training *run) {
   if (pattern[0] != '\0' && !nxr_link_name(pattern, 0, 0, NULL, name))
     nxr_fault_set(&run->fault, "checkpoint.link_name makes no name of a file: %.200s", pattern);
   if (!nxr_training_agree(run)) return false;
-  nxr_saver_open(&run->checkpoint, names->rules & NX_RUN_SAVES_ASIDE, &run->saver, &run->fault);
+  bool opened =
+      nxr_saver_open(&run->checkpoint, names->rules & NX_RUN_SAVES_ASIDE, &run->saver, &run->fault);
+  if (opened) nxr_saver_tells(run->saver, tell_saved, run);
   return nxr_training_agree(run);
 }
 
@@ -35,23 +48,10 @@ static bool judge(nxr_training *run, bool good) {
   return true;
 }
 
-void nxr_tell(nxr_training *run, const char *phase, const char *event) {
-  const nxr_progress_state state = {.step = run->done, .saved = run->saver ? nxr_saver_newest(run->saver) : 0,
-                                    .loss = run->loss, .phase = phase};
-  nxr_progress_write(&run->progress, &state, event != NULL);
-  if (event) nxr_progress_log(&run->progress, &state, event);
-}
-
-static void tell_saved(nxr_training *run, uint64_t newest_before) {
-  if (nxr_saver_newest(run->saver) > newest_before) nxr_tell(run, "training", "saved");
-}
-
 bool nxr_saves_finish(nxr_training *run) {
-  uint64_t newest = nxr_saver_newest(run->saver);
   run->world->phase = "while a checkpoint is written";
   bool good = judge(run, nxr_saver_finish(run->saver, &run->fault));
   run->world->phase = "between steps";
-  tell_saved(run, newest);
   return good;
 }
 
@@ -67,10 +67,8 @@ static bool begin(nxr_training *run, bool temporary) {
   nxr_tell(run, "saving", NULL);
   run->world->phase = "while a checkpoint is written";
   if (!temporary) run->saved = run->done, run->saved_s = nxr_clock_s();
-  uint64_t newest = nxr_saver_newest(run->saver);
   bool good = judge(run, nxr_saver_begin(run->saver, run->done, temporary, &run->fault));
   run->world->phase = "between steps";
-  tell_saved(run, newest);
   return good;
 }
 
@@ -102,10 +100,7 @@ bool nxr_saves_ask(nxr_training *run) {
 
 bool nxr_saves_continue(nxr_training *run, bool busy) {
   if (busy || !nxr_saver_is_open(run->saver)) return true;
-  uint64_t newest = nxr_saver_newest(run->saver);
-  bool good = judge(run, nxr_saver_advance(run->saver, &run->fault));
-  tell_saved(run, newest);
-  return good;
+  return judge(run, nxr_saver_advance(run->saver, &run->fault));
 }
 
 bool nxr_saves_step(nxr_training *run, bool asked) {

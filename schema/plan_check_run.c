@@ -64,7 +64,8 @@ bool nx_check_run_counts(const nx_checker *check) {
       run->n_hosts == 0 || run->n_ranks % run->n_hosts != 0 || run->n_threads == 0 || run->n_slots == 0 ||
       run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
       run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
-      run->stochastic > 1 ||
+      run->stochastic > 1 || run->pair_atoms >= (UINT64_C(1) << plan->n[NX_SECTION_ATOMS]) ||
+      run->reserved_end != 0 ||
       !nx_is_string(plan, run->init_from))
     return nx_flaw(check, run, "the run is malformed");
   if (!nx_target_find(run->target))
@@ -88,7 +89,7 @@ bool nx_check_run_counts(const nx_checker *check) {
       names->schedule > NX_SCHEDULE_OF_CHECKPOINT || names->save_optimizer > 1 ||
       !(names->stop_after_s >= 0) || !isfinite(names->stop_after_s) ||
       !nx_is_provenance_text(plan, names->profile_ranks) || !nx_is_provenance_text(plan, names->tokenizer) ||
-      names->reserved_tail != 0 || names->profile_first > names->profile_last ||
+      names->load_states > 1 || names->profile_first > names->profile_last ||
       (names->profile_first == 0) != (names->profile_last == 0))
     return nx_flaw(check, names, "the run's names are malformed");
   if (!(names->save_after_s >= 0) || !isfinite(names->save_after_s) || !(names->save_epochs >= 0) ||
@@ -140,7 +141,7 @@ static bool check_sequence(const nx_checker *check) {
 static bool check_merging(const nx_checker *check) {
   const nx_run *run = check->plan->run;
   bool good = isfinite(run->merge_scale) && (run->merge_every == 0 || run->save_base == 1) &&
-              (run->updates == NX_NONE || run->merge_every > 0);
+              (run->updates == NX_NONE || run->merge_every > 0 || check->plan->run_names->load_states == 0);
   return good || nx_flaw(check, run, "the run's adapters are merged in a way that is malformed");
 }
 

@@ -79,10 +79,15 @@ typedef struct nx_run {
   uint64_t epochs; /* of the training's dataset, behind which it ends if not before; 0: not counted */
   double merge_scale;    /* of what adapters add to frozen weights when they are merged */
   uint32_t merge_every;  /* steps between two such times; 0: never */
-  uint32_t updates; /* value [1] i64 in arena input: updates before the step, since the optimizer began anew
-                     * with the adapters; or NX_NONE: as `step` */
+  uint32_t updates; /* value [1] i64 in arena input: updates before the step, since the optimizer began anew,
+                     * with the adapters or with the weights of another run; or NX_NONE: as `step` */
+  /* Atoms of the ranks that share a batch, where sums over them are to be the same however many they are:
+   * they are made in pairs of neighbouring coordinates, then of pairs of these, ..., and whatever else the
+   * group has is added to that in order; 0: all in coordinate order. */
+  uint32_t pair_atoms;
+  uint32_t reserved_end;
 } nx_run;
-_Static_assert(sizeof(nx_run) == 304, "plan run");
+_Static_assert(sizeof(nx_run) == 312, "plan run");
 
 enum {
   NX_MEASURE_ROOT = 1,     /* the square root is logged, */
@@ -168,7 +173,7 @@ typedef struct nx_run_names {
   uint8_t timers;     /* how much of a step is timed: 0 nothing, 1 its phases, 2 also each kind of operator */
   uint8_t timers_over;      /* nx_timers_over, of the ranks' times */
   uint16_t stragglers;      /* fastest and slowest ranks that each line names; 0: none */
-  uint32_t reserved_tail;
+  uint32_t load_states; /* 1: of `load` the optimizer's states too, unless weights alone; 0: they begin anew */
   double peak_flops; /* of all ranks' products a second, on the machine that the plan is for; 0: not known */
 } nx_run_names;
 _Static_assert(sizeof(nx_run_names) == 176, "plan run names");

@@ -2,6 +2,7 @@
 /* What nxrun refuses of a training that is well formed. */
 #include "compiler/settings/refusal.h"
 #include "compiler/program/records/demands.h"
+#include "compiler/program/judge_pairs.h"
 #include "compiler/program/passes/passes.h"
 
 static bool judge_settings(const nxc_settings *settings, nxc_sink *sink) {
@@ -369,9 +370,9 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   judge_modules(settings, sink, &t->recomputation);
   bool formed = judge_form(settings, sink, t), mixed = judge_mixture(settings, sink, t);
   bool named = judge_names(settings, sink, t), grouped = judge_groups(settings, sink);
-  bool grown = judge_growth(settings, sink, t);
+  bool grown = judge_growth(settings, sink, t), paired = nxc_pairs_judge(settings, sink, t);
   grouped = judge_prediction(settings, sink, t) && grouped;
   grouped = nxc_evaluations_judge(settings, sink, &t->evaluations) && grouped;
   return judge_adapters(settings, sink, t) && judge_pipeline(settings, sink, t) && formed && mixed && named &&
-         grouped && grown;
+         grouped && grown && paired;
 }

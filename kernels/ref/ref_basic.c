@@ -74,6 +74,65 @@ void ref_norm_sq(const ref_call *call) {
   ref_store_sum(&s, 0, (double)weight * total, ref_int(call, NX_norm_sq_accumulate));
 }
 
+/* How many of the sums under way are complete when one more summand comes, and are added to it. */
+static int64_t carries(int64_t count, int64_t n_levels) {
+  int64_t n = 0;
+  while (n + 1 < n_levels && count >> n & 1) n++;
+  return n;
+}
+
+static double add_rounded(double a, double b, nx_dtype dtype) {
+  return dtype == NX_f32 ? (float)(a + b) : a + b;
+}
+
+void ref_pairs_begin(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), levels = ref_out(call, 0), count = ref_out(call, 1);
+  for (int64_t i = 0; i < levels.n_elements; i++)
+    ref_store(&levels, i, i < x.n_elements ? ref_load(&x, i) : 0);
+  ((int32_t *)count.data)[0] = 1;
+}
+
+void ref_pairs_add(const ref_call *call) {
+  ref_operand x = ref_in(call, 2), levels = ref_out(call, 0), count = ref_out(call, 1);
+  int32_t *counted = count.data;
+  int64_t n = x.n_elements, n_carried = carries(*counted, levels.n_elements / n);
+  for (int64_t i = 0; i < n; i++) {
+    double sum = ref_load(&x, i);
+    for (int64_t k = 0; k < n_carried; k++) sum = add_rounded(ref_load(&levels, k * n + i), sum, x.dtype);
+    ref_store(&levels, n_carried * n + i, sum);
+  }
+  if (*counted < INT32_MAX) ++*counted;
+}
+
+void ref_pairs_sum(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), levels = ref_in(call, 1), y = ref_out(call, 0), counted = ref_in(call, 2);
+  int64_t n = x.n_elements, n_levels = levels.n_elements / n, count = *(const int32_t *)counted.data;
+  for (int64_t i = 0; i < n; i++) {
+    double sum = ref_load(&x, i);
+    for (int64_t k = 0; k < n_levels && k < 32; k++)
+      if (count >> k & 1) sum = add_rounded(ref_load(&levels, k * n + i), sum, x.dtype);
+    ref_store(&y, i, sum);
+  }
+}
+
+void ref_block_squares(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), s = ref_out(call, 0);
+  int64_t block = x.n_elements / s.n_elements;
+  for (int64_t i = 0; i < s.n_elements; i++) {
+    double sum = 0;
+    for (int64_t at = i * block; at < (i + 1) * block; at++) sum += ref_load(&x, at) * ref_load(&x, at);
+    ref_store(&s, i, sum);
+  }
+}
+
+void ref_blocks_sum(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), s = ref_out(call, 0);
+  int64_t weight = ref_int(call, NX_blocks_sum_weight);
+  double total = 0;
+  for (int64_t i = 0; weight != 0 && i < x.n_elements; i++) total += ref_load(&x, i);
+  ref_store_sum(&s, 0, (double)weight * total, ref_int(call, NX_blocks_sum_accumulate));
+}
+
 void ref_count_zeros(const ref_call *call) {
   ref_operand x = ref_in(call, 0), s = ref_out(call, 0);
   int64_t weight = ref_int(call, NX_count_zeros_weight), n = 0;

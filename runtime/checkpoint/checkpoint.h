@@ -51,6 +51,7 @@ typedef struct nxr_resume {
   const char *directory; /* of the run itself, or of another */
   uint64_t step;     /* 0: the newest that is whole; else this one, and it is a fault where there is none */
   bool weights_only; /* of any plan that has these tensors; nothing else is read or compared */
+  bool without_states; /* what optimizers keep is not read, and need not be there */
 } nxr_resume;
 
 /* Reads a complete checkpoint; *step is how many steps it has behind it, 0 where the folder has none

@@ -84,6 +84,17 @@ static void read_scale(const json_t *manifest, nxr_loss_scale *scale) {
   *scale = (nxr_loss_scale){factor, (uint32_t)n_good, (uint32_t)n_left, (uint64_t)n_skipped};
 }
 
+static json_t *make_began(const nxr_manifest_run *run) {
+  bool counted = run->optimizer_began && run->plan->run->updates != NX_NONE;
+  return counted ? json_integer((json_int_t)*run->optimizer_began) : NULL;
+}
+
+static void read_began(const json_t *manifest, uint64_t step, int64_t *began) {
+  const json_t *from = json_object_get(manifest, "optimizer_began");
+  json_int_t there = json_integer_value(from);
+  if (began && json_is_integer(from) && there >= 0 && (uint64_t)there <= step) *began = (int64_t)there;
+}
+
 static json_t *make_score(const nxr_manifest_run *run) {
   if (run->score == NULL || (!run->score->known && run->plan->n[NX_SECTION_EVALUATIONS] == 0)) return NULL;
   bool known = run->score->known && isfinite(run->score->loss);
@@ -109,10 +120,10 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                         json_pack("{s:I, s:s}", "bytes", (json_int_t)files[i].n_bytes, "sum", sum));
   }
   nx_hex(run->plan->header->plan_id, hex);
-  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*, s:o*}", "format", FORMAT, "version", VERSION,
-                   "plan_id", hex, "step", (json_int_t)step, "files", entries, "settings",
+  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*, s:o*, s:o*}", "format", FORMAT, "version",
+                   VERSION, "plan_id", hex, "step", (json_int_t)step, "files", entries, "settings",
                    make_settings(run->plan), "dataset", make_dataset(run->dataset), "loss_scale",
-                   make_scale(run), "score", make_score(run));
+                   make_scale(run), "score", make_score(run), "optimizer_began", make_began(run));
 }
 
 bool nxr_manifest_has_base(const nx_plan *plan) {
@@ -343,5 +354,6 @@ bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nx
   if (!check_plan(manifest, folder, run, fault) || !check_dataset(manifest, folder, run, fault)) return false;
   read_scale(manifest, run->scale);
   if (run->score) nxr_manifest_score(manifest, run->score);
+  read_began(manifest, (uint64_t)json_integer_value(json_object_get(manifest, "step")), run->optimizer_began);
   return true;
 }

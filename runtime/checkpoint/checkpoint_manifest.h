@@ -4,7 +4,7 @@
  *   {"format": "nxrun checkpoint", "version": 2, "plan_id": hex, "step": n,
  *    "files": {name: {"bytes": n, "sum": hex}}, "settings": {path: value},
  *    "dataset": {"documents": n, "tokens": n, "sha256": hex},
- *    "score": {"loss": x, "evaluated": n},
+ *    "score": {"loss": x, "evaluated": n}, "optimizer_began": n,
  *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n}}
  *
  * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset
@@ -49,6 +49,7 @@ typedef struct nxr_manifest_run {
   bool new_dataset;               /* going on with another one was asked for */
   nxr_loss_scale *scale;          /* written where the plan has one, and read by nxr_manifest_check_run */
   nxr_score *score;               /* as `scale`; NULL: nothing is evaluated */
+  int64_t *optimizer_began;       /* as `scale`, where the plan counts updates for themselves */
 } nxr_manifest_run;
 
 /* Whether the folder has a manifest of a checkpoint at all, of whatever step. */

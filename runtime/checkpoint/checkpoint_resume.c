@@ -22,18 +22,18 @@ static verdict judge(const nxr_checkpoint *checkpoint, const nxr_resume *from, c
   nxr_checkpoint_file files[NXR_CHECKPOINT_FILES];
   *listing = nxr_listing_read(manifest, false);
   uint32_t n_weights = nxr_checkpoint_list(tensors, listing, contents, files);
-  listing->states = !from->weights_only;
+  listing->states = !from->weights_only && !from->without_states;
   uint32_t n_files = nxr_checkpoint_list(tensors, listing, contents, files);
   verdict is = WHOLE;
   if (!from->weights_only && !nxr_manifest_check_run(manifest, folder, &checkpoint->run, why)) is = REFUSED;
   else if (n_files > n_weights && nxr_manifest_n_files(manifest) == n_weights)
     is = REFUSED,
     nxr_fault_set(why,
-                  "%s has no state of the optimizer (checkpoint.save_optimizer): only its weights can "
-                  "be taken, with checkpoint.load and checkpoint.weights_only",
+                  "%s has no state of the optimizer (checkpoint.save_optimizer): its weights can be taken, "
+                  "with checkpoint.load and checkpoint.load_optimizer=false, or checkpoint.weights_only",
                   folder);
   else if (!nxr_manifest_files(manifest, folder, files, n_files, why)) is = DAMAGED;
-  else if (!from->weights_only && nxr_manifest_n_files(manifest) != n_files)
+  else if (!from->weights_only && !from->without_states && nxr_manifest_n_files(manifest) != n_files)
     is = DAMAGED, nxr_fault_set(why, "its manifest.json names other files");
   return is;
 }
@@ -168,12 +168,17 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *f
     tensors.pieces = &pieces;
     nxr_loss_scale *scale = checkpoint->run.scale;
     if (scale != NULL) nxr_world_broadcast(checkpoint->world, scale, sizeof *scale);
+    int64_t *began = checkpoint->run.optimizer_began;
+    if (began != NULL && from->without_states) *began = (int64_t)(*step - (scale ? scale->n_skipped : 0));
+    if (began != NULL) nxr_world_broadcast(checkpoint->world, began, sizeof *began);
     nxr_score *score = checkpoint->run.score;
     if (score != NULL) nxr_world_broadcast(checkpoint->world, score, sizeof *score);
     good = nxr_world_all(checkpoint->world, read_files(from, &tensors, &listing, folder, fault));
     if (good && checkpoint->world->rank == 0)
       fprintf(stderr,
-              from->weights_only ? "nxrun: begins with the weights of %s\n" : "nxrun: resumes from %s\n",
+              from->weights_only     ? "nxrun: begins with the weights of %s\n"
+              : from->without_states ? "nxrun: resumes from %s, with an optimizer that begins anew\n"
+                                     : "nxrun: resumes from %s\n",
               folder);
   }
   if (opened) nxr_tensors_close(&tensors);

@@ -35,6 +35,8 @@ struct nxr_saver {
 
   nxr_stage stage;
   uint64_t step, newest;
+  void (*saved)(void *context); /* is told of each that is complete; NULL: nobody is */
+  void *context;
   const char *directory; /* that it goes to */
   bool temporary;
   char folder[NXR_PATH_BYTES];
@@ -208,8 +210,10 @@ static void note_run(nxr_saver *saver) {
 static bool end(nxr_saver *saver, bool good) {
   if (!good && saver->checkpoint.world->rank == 0 && saver->folder[0] != '\0')
     nxr_unfinished_remove(saver->folder);
-  if (good) saver->newest = saver->step;
+  bool newer = good && saver->step > saver->newest;
   saver->stage = IDLE;
+  if (good) saver->newest = saver->step;
+  if (newer && saver->saved) saver->saved(saver->context);
   return good;
 }
 
@@ -260,6 +264,10 @@ bool nxr_saver_finish(nxr_saver *saver, nxr_fault *fault) {
     if (!nxr_saver_advance(saver, fault)) return false;
   }
   return true;
+}
+
+void nxr_saver_tells(nxr_saver *saver, void (*saved)(void *context), void *context) {
+  saver->saved = saved, saver->context = context;
 }
 
 uint64_t nxr_saver_newest(const nxr_saver *saver) {

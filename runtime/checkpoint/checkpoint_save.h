@@ -17,6 +17,8 @@ bool nxr_saver_open(const nxr_checkpoint *checkpoint, bool background, nxr_saver
 /* Waits for this rank's own thread; what is not complete by then stays unfinished. */
 void nxr_saver_close(nxr_saver *saver);
 
+/* From now on `saved` is called on every rank, within the functions below, when a newer one is complete. */
+void nxr_saver_tells(nxr_saver *saver, void (*saved)(void *context), void *context);
 /* Begins to save the state after `step` steps, for good or in the place of the temporary one before it. None
  * may be under way. Where it returns false, on all ranks, there is no such checkpoint, and those before it
  * are as they were; the fault is filled where somebody knows why. The same of each of the functions below. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/comm/comm_pairs.h"
 #include "runtime/comm/comm_transport.h"
 
 #include "runtime/world/clock.h"
@@ -305,6 +306,10 @@ nxr_comm_size nxr_comm_measure(const nxr_comm *comm) {
 
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n) {
   const nxr_collective_spec *spec = &collective->spec;
+  if (collective->group->in_pairs && nxr_pairs_can_sum(spec)) {
+    nxr_pairs_sum(collective, y, n);
+    return;
+  }
   const nxk_backend *backend = spec->on_host ? &nxk_ref : comm->backend; /* ref sums without a device */
   backend->sum(spec->on_host ? NULL : nxr_comm_sum_device(comm), y, spec->y_dtype, collective->sources,
                collective->group->size, spec->x_dtype, n);

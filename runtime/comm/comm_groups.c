@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/comm/comm_pairs.h"
 #include "runtime/comm/comm_transport.h"
 
 #include <stdlib.h>
@@ -87,6 +88,7 @@ static bool open_group(nxr_comm *comm, uint32_t index, nxr_fault *fault) {
   for (uint32_t i = 0; i < group->size; i++)
     group->members[i] = all ? i : nx_group_member(comm->plan, index, rank, i);
   find_posts(comm, index);
+  if (!nxr_pairs_open(comm->plan, index, group)) return nxr_fault_set(fault, "out of memory");
   group->n_local = count_local(comm, group);
   return true;
 }
@@ -107,6 +109,7 @@ void nxr_comm_groups_close(nxr_comm *comm) {
   for (uint32_t index = 0; comm->groups && index < comm->n_groups; index++) {
     free(comm->groups[index].members);
     free(comm->groups[index].posts);
+    free(comm->groups[index].in_pairs);
   }
   free(comm->groups);
 }

@@ -44,6 +44,8 @@ typedef struct nxr_comm_group {
   uint64_t n_started;
   nxr_post **posts;  /* [size]: each member's NXR_WINDOW_STARTS posts; NULL where not on this host */
   nxr_collective *started[NXR_WINDOW_STARTS];
+  uint32_t *in_pairs; /* [size]: positions; each n_paired of them are summed in pairs; NULL: none are */
+  uint32_t n_paired;
 } nxr_comm_group;
 
 typedef struct nxr_transport {

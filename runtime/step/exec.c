@@ -259,7 +259,9 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, n
   const nx_phase phase = nx_plan_phase(plan, step);
   int64_t number = (int64_t)(step - scale->n_skipped);
   write_value(machine, plan->run->step, &number);
-  int64_t updates = (int64_t)(plan->run->merge_every ? step % plan->run->merge_every : step);
+  int64_t updates = number - exec->optimizer_began;
+  if (plan->run->merge_every && (int64_t)(step % plan->run->merge_every) < updates)
+    updates = (int64_t)(step % plan->run->merge_every);
   if (plan->run->updates != NX_NONE) write_value(machine, plan->run->updates, &updates);
   if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
   write_phase(machine, &phase, step, scale);

@@ -29,6 +29,7 @@ typedef struct nxr_exec {
   const nxr_watch *watch; /* NULL: nobody looks */
   nxr_profile *profile; /* NULL: nothing is recorded */
   nxr_timers *timers;   /* NULL: nothing is timed */
+  int64_t optimizer_began; /* steps behind which what optimizers keep was empty */
   double *sequence_sums; /* [micro-batches, B] receives those of an evaluation; NULL: nobody asks */
 } nxr_exec;
 

@@ -45,6 +45,23 @@ report 'whose checkpoints stay' $?
 plan none checkpoint.load=whole checkpoint.load_step=5
 expect 'a step that is not there' 1 'whole has no checkpoint of step 5' $run none.bin --dir none
 
+plan anew checkpoint.load=whole checkpoint.load_step=4 checkpoint.load_optimizer=false
+expect 'or with an optimizer that begins anew' 0 'resumes from whole/checkpoints/step-000004, with an optimizer that begins anew' \
+  $run anew.bin --dir anew
+losses whole 7 >later && ! losses anew 7 | cmp -s - later && losses anew 5 | head -1 | cut -d, -f1,2 >one &&
+  losses whole 5 | head -1 | cut -d, -f1,2 | diff one - >out
+report 'at the same loss, and then another' $?
+$run anew.bin --dir anew2 --stop-after 6 >out 2>&1
+expect 'and stays so where it is resumed' 0 'resumes from anew2/checkpoints/step-000006$' $run anew.bin --dir anew2 --resume
+same 'to the last bit' anew anew2 5
+plan bare checkpoint.save_optimizer=false
+expect 'a run that saves no optimizer' 0 'step 8/8' $run bare.bin --dir bare
+plan from-bare checkpoint.load=bare checkpoint.load_step=4
+expect 'is not gone on with' 1 'no state of the optimizer .*checkpoint.load_optimizer=false' $run from-bare.bin --dir from-bare
+plan bare-anew checkpoint.load=bare checkpoint.load_step=4 checkpoint.load_optimizer=false
+expect 'but with an optimizer that begins anew' 0 'with an optimizer that begins anew' $run bare-anew.bin --dir bare-anew
+same 'which is the same' anew bare-anew 5
+
 plan weights checkpoint.load=whole checkpoint.weights_only=true run.seed=1234
 expect 'begins with weights alone' 0 'begins with the weights of whole/checkpoints/step-000008' \
   $run weights.bin --dir weights

@@ -30,3 +30,25 @@ expect() { # NAME STATUS PATTERN COMMAND...
   report "$name" $good
 }
 
+# A dataset `data`, and base.yaml: a small model that is trained on it, its other lines as they are given.
+small_training() { # [LINE]...
+  awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10007 }' >text
+  "$nxdata" build text -o data >/dev/null || exit 99
+  printf '%s\n' "$@" >base.yaml
+  cat >>base.yaml <<'END'
+model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 250, vocab_divisor: 8}
+data: {path: [data]}
+run: {name: run}
+END
+}
+
+# NAME.bin, of base.yaml and these settings and options of nxcfg.
+plan() { # NAME [SETTING|OPTION]...
+  name=$1
+  shift
+  for setting; do
+    case $setting in *=*) set -- "$@" --set "$setting" ;; *) set -- "$@" "$setting" ;; esac
+    shift
+  done
+  "$nxcfg" plan base.yaml "$@" -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
+}

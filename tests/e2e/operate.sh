@@ -6,27 +6,8 @@ set -u
 nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
 . "$(dirname "$0")/lib.sh"
 
-awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10007 }' >text
-"$nxdata" build text -o data >/dev/null || exit 99
-cat >base.yaml <<'END'
-mesh: {world: 2}
-batch: {micro: 2, global: 8}
-model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 250, vocab_divisor: 8}
-optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}
-schedule: {name: cosine, warmup_steps: 2, min_lr: 3e-4, max_steps: 12}
-data: {path: [data]}
-checkpoint: {every_steps: 3}
-run: {name: run}
-END
-plan() { # NAME [SETTING]...
-  name=$1
-  shift
-  for setting; do
-    case $setting in *=*) set -- "$@" --set "$setting" ;; *) set -- "$@" "$setting" ;; esac
-    shift
-  done
-  "$nxcfg" plan base.yaml "$@" -o "$name.bin" >out 2>&1 || { sed 's/^/# /' out; exit 99; }
-}
+small_training 'mesh: {world: 2}' 'batch: {micro: 2, global: 8}' 'optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}' \
+  'schedule: {name: cosine, warmup_steps: 2, min_lr: 3e-4, max_steps: 12}' 'checkpoint: {every_steps: 3}'
 run="$mpiexec -n 2 $nxrun"
 
 # ---- what it says ----

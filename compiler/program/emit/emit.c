@@ -418,6 +418,7 @@ static void emit_run(nxc_emitter *e) {
       .updates = value_of(e, graph->updates),
       .data_rank = axis_rank(graph, NXC_AXIS_DATA),
       .data_size = t->layout.data,
+      .pair_atoms = t->sharding.in_pairs ? nxc_axis(&t->mesh, NXC_AXIS_DATA) : 0,
       .tokens = value_of(e, graph->tokens),
       .labels = value_of(e, graph->labels),
       .positions = value_of(e, graph->positions),

@@ -173,6 +173,7 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .load = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_CHECKPOINT_LOAD)),
       .load_step = int_or_none(s, NX_SETTING_CHECKPOINT_LOAD_STEP),
       .load_weights = nxc_flag(s, NX_SETTING_CHECKPOINT_WEIGHTS_ONLY),
+      .load_states = nxc_flag(s, NX_SETTING_CHECKPOINT_LOAD_OPTIMIZER),
       .load_required = nxc_flag(s, NX_SETTING_CHECKPOINT_REQUIRED),
       .schedule = schedule_rule_of(s),
       .save_optimizer = nxc_flag(s, NX_SETTING_CHECKPOINT_SAVE_OPTIMIZER),

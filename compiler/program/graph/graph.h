@@ -192,6 +192,8 @@ typedef enum nxc_storage {
   NXC_DIVIDED   /* in shards: gathered by every pass, for as long as it needs them */
 } nxc_storage;
 
+enum { NXC_SQUARES_BLOCK = 1024 /* elements, as operator block_squares has it */ };
+
 /* Parameters that are reduced together over the same ranks and updated alike. What the optimizer
  * keeps is divided over shard_atoms; its part of a whole value begins at shard_start. */
 typedef struct nxc_range_node {
@@ -220,6 +222,7 @@ typedef struct nxc_range_node {
   nxc_id states[NX_MAX_STATES]; /* [n_shard], of the optimizer; 0: none */
   nxc_id grad;            /* what outlives a pass: [n_elements], or [n_shard] where gradients are divided */
   nxc_id pass_grad;       /* [n_elements]: what a backward pass writes */
+  nxc_id levels, n_summed; /* what passes are summed in, and how many have been; 0: they add to grad */
   nxc_id stage_sum;       /* [n_elements]: pass_grad summed over the stages that share it; 0: none do */
   nxc_id grad_shard;      /* [n_shard]: summed over shard_atoms; 0: nothing is divided */
   nxc_id summed;          /* [n_shard]: summed over the whole group, what the optimizer reads */
@@ -293,6 +296,7 @@ typedef struct nxc_graph {
   uint32_t shard_axis;    /* atoms over which ZeRO may divide */
   bool
       divides_gradients; /* a backward pass adds to shards of the gradients that are summed over shard_axis */
+  bool in_pairs; /* passes hand gradients to sums in pairs */
   int32_t first_layer, n_layers;
   nxc_id ports[NX_N_PORTS]; /* 0: none */
   uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */

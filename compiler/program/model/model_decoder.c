@@ -164,10 +164,10 @@ static nxc_id token_statistics(const nxc_decoder *d, nxc_id x, nxc_id labels) {
                                              .group_atoms = d->tensor});
 }
 
-/* What is a sum over the micro-batches of a step: the first writes it, the others add. The first output is
- * one of each. */
+/* What is a sum over the micro-batches of a step: the first writes it, the others add, where it is not summed
+ * in pairs. The first output is one of each. */
 static void sum_up(nxc_graph *graph, nxc_op_request *request, uint32_t accumulate, uint32_t own) {
-  bool several = graph->n_micro_batches > 1;
+  bool several = graph->n_micro_batches > 1 && !graph->in_pairs;
   request->attrs[accumulate] = nxc_integer(0);
   request->when = several ? NX_WHEN_FIRST : NX_WHEN_ALWAYS;
   nxc_append(graph, request);
@@ -249,7 +249,7 @@ static void inputs(nxc_graph *graph, const nxc_training *t) {
   graph->positions = nxc_value_new(graph, "positions", NXC_ROLE_INPUT, &tokens);
   graph->samples = nxc_value_new(graph, "samples", NXC_ROLE_INPUT, &samples);
   graph->step = nxc_value_new(graph, "step", NXC_ROLE_INPUT, &step);
-  if (t->lora.merge_every > 0 && t->lora.merge_resets)
+  if ((t->lora.merge_every > 0 && t->lora.merge_resets) || t->optimizer.begins_anew)
     graph->updates = nxc_value_new(graph, "updates", NXC_ROLE_INPUT, &step);
   nxc_context_inputs(graph, t);
   if (t->measures.router_losses) make_router_losses(graph, t);

@@ -80,6 +80,39 @@ static const char *infer_onebit_apply(const nxc_graph *graph, const nxc_operator
 const nxc_rule nxc_rule_onebit_pack = {.infer = infer_onebit};
 const nxc_rule nxc_rule_onebit_sum = {.infer = infer_onebit};
 const nxc_rule nxc_rule_onebit_apply = {.infer = infer_onebit_apply};
+static const char *infer_block_squares(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *x = nxc_in(graph, op, 0);
+  out[0] = *x;
+  out[0].dtype = NX_f64;
+  out[0].dims[0] /= NXC_SQUARES_BLOCK;
+  return x->n_dims != 1 ? "squares are summed of a vector" : nxc_whole(x);
+}
+
+/* Summands may be sums of the ranks' that are still to be made. */
+static const char *infer_pairs_begin(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  out[0].dims[0] = nxc_out(graph, op, 0)->dims[0];
+  out[1] = nxc_shape_of(NX_i32, 1, (int64_t[]){1});
+  return NULL;
+}
+
+static const char *infer_pairs_add(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  nxc_shape x = *nxc_in(graph, op, 2);
+  out[0] = *nxc_in(graph, op, 0), out[1] = *nxc_in(graph, op, 1);
+  x.dims[0] = out[0].dims[0];
+  return nxc_same(&out[0], &x);
+}
+
+static const char *infer_pairs_sum(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return NULL;
+}
+
+const nxc_rule nxc_rule_pairs_begin = {.infer = infer_pairs_begin, .suffixes = {"levels", "summed"}};
+const nxc_rule nxc_rule_pairs_add = {.infer = infer_pairs_add, .suffixes = {"levels", "summed"}};
+const nxc_rule nxc_rule_pairs_sum = {.infer = infer_pairs_sum};
+const nxc_rule nxc_rule_block_squares = {.infer = infer_block_squares};
+const nxc_rule nxc_rule_blocks_sum = {.infer = infer_norm_sq}; /* the weight is the same attribute */
 const nxc_rule nxc_rule_norm_sq = {.infer = infer_norm_sq};
 const nxc_rule nxc_rule_count_zeros = {.infer = infer_norm_sq}; /* the weight is the same attribute */
 const nxc_rule nxc_rule_clip_scale = {.infer = infer_clip_scale, .suffixes = {"norm", "scale"}};

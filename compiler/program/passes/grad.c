@@ -125,7 +125,8 @@ static bool first_writer(const nxc_grad *grad, nxc_id parameter_gradient) {
 /* Whether a pass begins the gradient anew and hands it over at its end, instead of adding to the passes
  * before. */
 static bool is_of_one_pass(const nxc_graph *graph, nxc_id gradient) {
-  return graph->divides_gradients && (partial_atoms(graph, gradient) & graph->shard_axis) != 0;
+  return graph->in_pairs ||
+         (graph->divides_gradients && (partial_atoms(graph, gradient) & graph->shard_axis) != 0);
 }
 
 /* The outputs that are gradients of parameters are all of one operator, so all or none of them are written

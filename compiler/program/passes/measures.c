@@ -36,13 +36,17 @@ void nxc_measure_gradient(nxc_graph *graph, nxc_id gradient, nxc_rank_number wei
 }
 
 /* Ranges, as the step updates them: what stands between parameters is 0. */
-static void add_parameters(nxc_graph *graph) {
+static void add_parameters(nxc_graph *graph, bool in_pairs) {
   for (nxc_id i = 0; i < graph->n_ranges; i++) {
     const nxc_range_node range = graph->ranges[i];
     if (range.frozen || graph->tables->parameter_groups[range.parameter_group].uncounted) continue;
     uint32_t held_by_all = range.copy_atoms | (range.group_atoms & ~range.shard_atoms);
-    add(graph, NX_OP_norm_sq, range.master ? range.master : range.param_shard, graph->parameter_squares,
-        nxc_parameter_owner(graph, held_by_all, range.shared));
+    nxc_id x = range.master ? range.master : range.param_shard;
+    if (in_pairs)
+      nxc_pairs_squares(graph, &range, x, graph->parameter_squares, true);
+    else
+      add(graph, NX_OP_norm_sq, x, graph->parameter_squares,
+          nxc_parameter_owner(graph, held_by_all, range.shared));
   }
 }
 
@@ -59,10 +63,10 @@ static nxc_id total(nxc_graph *graph, nxc_id sum, const char *name) {
                                              .group_atoms = partial});
 }
 
-void nxc_measures_build(nxc_graph *graph) {
+void nxc_measures_build(nxc_graph *graph, const nxc_training *t) {
   graph->origin = "measures";
   if (graph->parameter_squares) {
-    add_parameters(graph);
+    add_parameters(graph, t->sharding.in_pairs);
     graph->parameter_squares = total(graph, graph->parameter_squares, "params_norm.squares.total");
   }
   if (graph->zeros) graph->zeros = total(graph, graph->zeros, "zero_gradients.total");

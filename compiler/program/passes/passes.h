@@ -46,6 +46,14 @@ void nxc_gathers_build(nxc_graph *graph, const nxc_training *training);
 /* Reduces gradients behind the backward pass's operators: divided ones in every pass, whole ones in the last,
  * where reductions overlap. The ranges' buffers are freed when the next range of the class is complete. */
 void nxc_reductions_build(nxc_graph *graph, const nxc_training *training);
+/* Sums that are the same whoever has which micro-batch: makes what the passes are summed in, of a range; adds
+ * what a backward pass wrote; and sums the squares of x, a whole range or its shard. */
+void nxc_pairs_make(nxc_graph *graph, nxc_range_node *range);
+void nxc_pairs_add(nxc_graph *graph, nxc_id range);
+/* Of a number that every forward pass writes anew: its sum over the passes; x itself where passes add to
+ * it. */
+nxc_id nxc_pairs_of_passes(nxc_graph *graph, nxc_id x);
+void nxc_pairs_squares(nxc_graph *graph, const nxc_range_node *range, nxc_id x, nxc_id sum, bool accumulate);
 /* Reduces in the step what no pass has reduced. */
 void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *training, const nxc_range_node *range);
 
@@ -70,10 +78,16 @@ void nxc_clear_first(nxc_graph *graph, nxc_id value);
  * called for each whole gradient; build makes the sums whole, in the step. */
 void nxc_measures_begin(nxc_graph *graph, const nxc_training *training);
 void nxc_measure_gradient(nxc_graph *graph, nxc_id gradient, nxc_rank_number weight);
-void nxc_measures_build(nxc_graph *graph);
+void nxc_measures_build(nxc_graph *graph, const nxc_training *training);
 /* Elements that are counted as zeros, and are no parameter's. */
 int64_t nxc_measures_gaps(const nxc_pipeline *pipeline);
 
+/* Sums of the squares of gradients; once they are there, makes their norm, and returns what gradients are
+ * multiplied with in the update. */
+void nxc_norm_squares(nxc_graph *graph, const nxc_training *training);
+nxc_id nxc_norm_build(nxc_graph *graph, const nxc_training *training);
+/* One f64 of the step. */
+nxc_id nxc_step_scalar(nxc_graph *graph, const char *name);
 /* Fills the step program: reduction, norm, clipping, update, gathering. */
 void nxc_step_build(nxc_graph *graph, const nxc_training *training);
 

@@ -219,7 +219,8 @@ static void make_gradients(nxc_graph *graph, nxc_range_node *range) {
   bool whole = !range->divided_gradients;
   range->grad = range_value(graph, range, "grad", NXC_ROLE_GRADIENT, dtype, whole, NXC_PARTIAL);
   range->pass_grad = range->grad;
-  if (!whole)
+  if (graph->in_pairs) nxc_pairs_make(graph, range);
+  if (!whole || graph->in_pairs)
     range->pass_grad =
         range_value(graph, range, "grad.whole", NXC_ROLE_ACTIVATION, dtype, true, NXC_PARTIAL);
   nxc_id grad = range->grad;
@@ -287,8 +288,9 @@ static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *rang
   uint32_t over = divisible(t, range) & graph->shard_axis, n_ranks = nxc_mesh_size(&graph->mesh, over);
   bool tensors = is_of_tensors(graph, range->parameter_group);
   uint32_t padded_for = range->frozen ? over : range->group_atoms;
-  range->n_elements = round_up(range->n_elements,
-                               nxc_mesh_size(&graph->mesh, padded_for) * block_elements(graph, range->type));
+  uint64_t block = block_elements(graph, range->type);
+  if (t->sharding.in_pairs && !range->frozen) block = NXC_SQUARES_BLOCK;
+  range->n_elements = round_up(range->n_elements, nxc_mesh_size(&graph->mesh, padded_for) * block);
   range->shard_atoms = over;
   range->n_shard = range->n_elements / n_ranks;
   if (tensors) deal(graph, range, n_ranks);

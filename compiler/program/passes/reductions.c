@@ -15,8 +15,9 @@ typedef struct reductions {
 /* Of whole gradients to this rank's shard, or of all where nothing is divided. */
 static void reduce(nxc_graph *graph, const nxc_range_node *range, nxc_id to, uint8_t when) {
   bool divided = range->shard_atoms != 0, summed_before = range->shared && !range->divided_gradients;
+  nxc_id summands = range->levels ? range->grad : range->pass_grad;
   nxc_append(graph, &(nxc_op_request){.op = divided ? NX_OP_reduce_scatter : NX_OP_all_reduce,
-                                      .in = {summed_before ? range->stage_sum : range->pass_grad},
+                                      .in = {summed_before ? range->stage_sum : summands},
                                       .out = {to},
                                       .when = when,
                                       .group_atoms = divided ? range->shard_atoms : range->group_atoms});
@@ -116,7 +117,6 @@ static void clear_gaps(nxc_graph *graph, nxc_id range) {
 static void start_divided(reductions *r, nxc_id index) {
   nxc_graph *graph = r->graph;
   const nxc_range_node range = graph->ranges[index];
-  clear_gaps(graph, index);
   if (graph->n_micro_batches == 1) {
     reduce(graph, &range, range.grad, NX_WHEN_ALWAYS);
     return;
@@ -131,7 +131,6 @@ static void start_divided(reductions *r, nxc_id index) {
 static void start(reductions *r, nxc_id index) {
   nxc_graph *graph = r->graph;
   const nxc_range_node *range = &graph->ranges[index];
-  enter(graph, range);
   if (range->divided_gradients)
     start_divided(r, index);
   else
@@ -166,6 +165,9 @@ static void finish(reductions *r, uint32_t class) {
 /* A range's reduction goes on until the next range of its class is complete. */
 static void reach(reductions *r, nxc_id index) {
   const nxc_range_node *range = &r->graph->ranges[index];
+  enter(r->graph, range);
+  if (range->divided_gradients || range->levels) clear_gaps(r->graph, index);
+  if (range->levels) nxc_pairs_add(r->graph, index);
   if (range->group_atoms == 0 || (!range->divided_gradients && !r->t->sharding.overlap_reduce)) return;
   if (range->shared && !range->divided_gradients) return; /* the stages sum it first, in the step */
   uint32_t class = range->class;
@@ -177,7 +179,7 @@ static void reach(reductions *r, nxc_id index) {
 void nxc_reductions_build(nxc_graph *graph, const nxc_training *t) {
   const nxc_program_list list = graph->programs[NXC_BACKWARD];
   reductions r = {.graph = graph, .t = t};
-  if (!graph->divides_gradients && !t->sharding.overlap_reduce) return;
+  if (!graph->divides_gradients && !graph->in_pairs && !t->sharding.overlap_reduce) return;
   r.complete = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.complete);
   r.under_way = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.under_way);
   r.added = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.added);

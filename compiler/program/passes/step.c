@@ -13,7 +13,7 @@ typedef struct step {
   nxc_id scale;
 } step;
 
-static nxc_id scalar(nxc_graph *graph, const char *name) {
+nxc_id nxc_step_scalar(nxc_graph *graph, const char *name) {
   const nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
   nxc_id value = nxc_value_new(graph, name, NXC_ROLE_SCALAR, &shape);
   graph->values[value].unplaced = true;
@@ -22,104 +22,6 @@ static nxc_id scalar(nxc_graph *graph, const char *name) {
 
 static bool is_divided(const nxc_range_node *range) {
   return range->shard_atoms != 0;
-}
-
-/* The same bytes, summed over the ranks. */
-static nxc_id summed(nxc_graph *graph, const nxc_range_node *range, nxc_id gradient) {
-  nxc_shape shape = graph->values[gradient].shape;
-  nxc_place_atoms(&shape.placement, range->group_atoms, NXC_REPLICATED);
-  const char *name = nxc_arena_printf(graph->arena, "%s.sum", graph->values[gradient].name);
-  return nxc_view_new(graph, name, range->grad, graph->values[gradient].view_offset, &shape);
-}
-
-/* The entry of a parameter in the table of squares, which is in the order of the model; frozen ones have
- * none. */
-static nxc_id square_entry(step *s, nxc_id parameter, size_t place) {
-  nxc_graph *graph = s->graph;
-  nxc_shape shape = graph->values[graph->squares].shape;
-  shape.dims[0] = 1;
-  const char *of = graph->values[parameter].name;
-  const char *name = nxc_arena_printf(graph->arena, "%s.square", of);
-  nxc_id entry = nxc_view_new(graph, name, graph->squares, 0, &shape);
-  nxc_rank_number offset = nxc_rank_number_of((int64_t)(place * sizeof(double)));
-  const nxc_pipeline *pipeline = graph->pipeline;
-  nxc_rank_number_chunk(graph, &offset, pipeline->first_squares[pipeline->chunks[graph->chunk].graph]);
-  graph->values[entry].view_offset = offset.n_terms ? 0 : (uint64_t)offset.base;
-  graph->values[entry].shift = offset.n_terms ? nxc_constant(graph, &offset) : NX_NONE;
-  return entry;
-}
-
-static void square(step *s, nxc_id x, nxc_rank_number weight, nxc_id parameter, size_t at) {
-  nxc_graph *graph = s->graph;
-  nxc_append(graph, &(nxc_op_request){.op = NX_OP_norm_sq,
-                                      .in = {x},
-                                      .out = {square_entry(s, parameter, at)},
-                                      .when = NX_WHEN_FIRST,
-                                      .attrs = {[NX_norm_sq_accumulate] = nxc_integer(0),
-                                                [NX_norm_sq_weight] = nxc_attribute(graph, &weight)}});
-}
-
-/* The mean over the workers of their own squares: gradients are parts of a mean. */
-static void square_of_workers(step *s, const nxc_range_node *range, nxc_id parameter, size_t at) {
-  nxc_graph *graph = s->graph;
-  nxc_id gradient = graph->values[parameter].gradient;
-  nxc_rank_number weight = nxc_parameter_owner(graph, range->copy_atoms, range->shared);
-  graph->steps = NXC_STEPS_COMPRESSED;
-  nxc_id own = nxc_compression_gradient(graph, range, gradient);
-  nxc_measure_gradient(graph, own, weight);
-  weight.base *= nxc_mesh_size(&graph->mesh, range->group_atoms);
-  square(s, own, weight, parameter, at);
-  graph->steps = NXC_STEPS_PLAIN;
-}
-
-/* Sums of squares, each element counted on one rank: one sum per parameter, or per range where ranks hold a
- * shard, which begins and ends anywhere. */
-static void squares(step *s) {
-  nxc_graph *graph = s->graph;
-  bool *counted = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *counted);
-  graph->origin = "grad_norm";
-  for (size_t i = 0, place = 0; i < graph->n_parameters; i++) {
-    if (graph->values[graph->parameters[i]].frozen) continue;
-    size_t at = place++;
-    nxc_id index = graph->values[graph->parameters[i]].range;
-    const nxc_range_node *range = &graph->ranges[index];
-    nxc_id gradient = graph->values[graph->parameters[i]].gradient;
-    if (is_divided(range) && counted[index]) continue;
-    counted[index] = true;
-    nxc_id x = gradient;
-    if (range->group_atoms) x = is_divided(range) ? range->summed : summed(graph, range, gradient);
-    uint32_t held_by_all = range->copy_atoms | (range->group_atoms & ~range->shard_atoms);
-    nxc_rank_number weight = nxc_parameter_owner(graph, held_by_all, range->shared);
-    if (graph->tables->parameter_groups[range->parameter_group].uncounted) weight = nxc_rank_number_of(0);
-    if (nxc_is_compressed(range)) square_of_workers(s, range, graph->parameters[i], at);
-    nxc_measure_gradient(graph, x, weight);
-    square(s, x, weight, graph->parameters[i], at);
-    graph->steps = NXC_STEPS_ALL;
-  }
-}
-
-static void global_norm(step *s) {
-  nxc_graph *graph = s->graph;
-  nxc_id sum = graph->squares;
-  graph->origin = "grad_norm";
-  uint32_t world = nxc_atoms_placed(&graph->values[sum].shape.placement, NXC_PARTIAL);
-  if (world) {
-    nxc_shape shape = graph->values[sum].shape;
-    nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_REPLICATED);
-    nxc_id total = nxc_value_new(graph, "grad_norm.total", NXC_ROLE_SCALAR, &shape);
-    sum = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_reduce,
-                                              .in = {sum},
-                                              .out = {total},
-                                              .when = NX_WHEN_MIDDLE,
-                                              .group_atoms = world});
-  }
-  graph->grad_norm = scalar(graph, "grad_norm");
-  s->scale = scalar(graph, "grad_scale");
-  nxc_append(graph, &(nxc_op_request){.op = NX_OP_clip_scale,
-                                      .in = {sum, graph->gradient_factor},
-                                      .out = {graph->grad_norm, s->scale},
-                                      .when = NX_WHEN_MIDDLE,
-                                      .attrs = {[NX_clip_scale_clip] = nxc_real(s->t->optimizer.clip_norm)}});
 }
 
 /* A number that follows the steps, as segments. */
@@ -147,16 +49,16 @@ static void segments(nxc_graph *graph, const nxc_learning_rate *rate, nxc_id to)
 static void rates(step *s) {
   nxc_graph *graph = s->graph;
   graph->origin = "schedule";
-  graph->lr = scalar(graph, "lr");
+  graph->lr = nxc_step_scalar(graph, "lr");
   segments(graph, &s->t->rate, graph->lr);
   size_t n = graph->tables->n_parameter_groups;
   graph->group_numbers = nxc_arena_array(graph->arena, n, sizeof *graph->group_numbers);
   for (size_t i = 0; i < n; i++) {
     const nxc_parameter_group *group = &graph->tables->parameter_groups[i];
     nxc_group_numbers numbers = {.lr = graph->lr};
-    if (group->own_rate) numbers.lr = scalar(graph, nxc_arena_printf(graph->arena, "lr.%s", group->name));
+    if (group->own_rate) numbers.lr = nxc_step_scalar(graph, nxc_arena_printf(graph->arena, "lr.%s", group->name));
     if (group->own_rate) segments(graph, &group->rate, numbers.lr);
-    numbers.decay = scalar(graph, nxc_arena_printf(graph->arena, "weight_decay.%s", group->name));
+    numbers.decay = nxc_step_scalar(graph, nxc_arena_printf(graph->arena, "weight_decay.%s", group->name));
     segments(graph, &group->weight_decay, numbers.decay);
     graph->group_numbers[i] = numbers;
   }
@@ -395,12 +297,15 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
     graph->loss = counted_elsewhere(graph, t, "loss", 1);
     if (nxc_objective_has_pairs(&t->objective))
       graph->metrics = counted_elsewhere(graph, t, "metrics", NX_N_PAIR_METRICS);
+  } else {
+    graph->loss = nxc_pairs_of_passes(graph, graph->loss);
+    if (graph->metrics) graph->metrics = nxc_pairs_of_passes(graph, graph->metrics);
   }
   nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n_squares});
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_PARTIAL);
   graph->squares = nxc_value_new(graph, "grad_norm.squares", NXC_ROLE_SCALAR, &shape);
   graph->origin = "grad_norm";
-  if (!alone || t->sharding.stage > 0) nxc_clear_first(graph, graph->squares);
+  if (!alone || t->sharding.stage > 0 || t->sharding.in_pairs) nxc_clear_first(graph, graph->squares);
   nxc_measures_begin(graph, t);
 }
 
@@ -430,10 +335,10 @@ void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   graph->layer = -1;
   reduce(graph, training);
   graph->layer = -1;
-  squares(&s);
-  nxc_measures_build(graph);
+  nxc_norm_squares(graph, training);
+  nxc_measures_build(graph, training);
   total_loss(&s);
-  global_norm(&s);
+  s.scale = nxc_norm_build(graph, training);
   rates(&s);
   for (nxc_id i = 0; i < graph->n_ranges; i++)
     if (!graph->ranges[i].frozen) update_range(&s, i);

@@ -46,6 +46,7 @@ static nxc_graph *new_graph(nxc_pipeline *p, const nxc_training *t, uint32_t chu
   graph->n_layers = p->chunks[chunk].n_layers;
   graph->shard_axis = t->sharding.axis;
   graph->divides_gradients = t->sharding.stage > 1 && !t->sharding.reduce_once;
+  graph->in_pairs = t->sharding.in_pairs && graph->n_micro_batches > 1;
   if (p->n_graphs) graph->tables = p->graphs[0]->tables;
   p->graphs[p->n_graphs++] = graph;
   return graph;

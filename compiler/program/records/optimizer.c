@@ -113,7 +113,10 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
       .update = update_of(s, nx_optimizer_with(nxc_text(s, NX_SETTING_OPTIMIZER_NAME), momentum)),
       .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
       .weight_decay = read_weight_decay(s),
-      .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX)};
+      .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX),
+      .begins_anew = nxc_has(s, NX_SETTING_CHECKPOINT_LOAD) &&
+                     !nxc_flag(s, NX_SETTING_CHECKPOINT_WEIGHTS_ONLY) &&
+                     !nxc_flag(s, NX_SETTING_CHECKPOINT_LOAD_OPTIMIZER)};
   if (o.update.rule && o.update.rule->op == NX_OP_onebitadam)
     o.compresses_from = (int64_t)o.update.numbers[NX_onebitadam_freeze_step] - 1;
   double lr = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
@@ -130,6 +133,7 @@ nxc_sharding nxc_sharding_read(const nxc_settings *s) {
                            .overlap_reduce = nxc_flag(s, NX_SETTING_REDUCE_OVERLAP),
                            .overlap_gather = nxc_flag(s, NX_SETTING_GATHER_OVERLAP),
                            .reduce_once = nxc_flag(s, NX_SETTING_REDUCE_ONCE),
+                           .in_pairs = nxc_is(s, NX_SETTING_RUN_REPRODUCIBLE, "elastic"),
                            .bucket_elements = (uint64_t)nxc_int_or(s, NX_SETTING_REDUCE_BUCKET_ELEMENTS, 0)};
   if (sharding.stage == 3) sharding.keep_below = (uint64_t)nxc_int(s, NX_SETTING_GATHER_KEEP_BELOW);
   return sharding;

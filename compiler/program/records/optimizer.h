@@ -33,6 +33,7 @@ typedef struct nxc_optimizer {
   size_t n_patterns;
   int64_t compresses_from; /* steps before those that reduce what bits stand for; 0: none does */
   double clip_norm; /* DBL_MAX: gradients are not clipped */
+  bool begins_anew; /* where a training goes on from another's checkpoint */
 } nxc_optimizer;
 
 /* ZeRO, and the reductions and gathers of ranges. */
@@ -40,6 +41,7 @@ typedef struct nxc_sharding {
   uint32_t stage;
   uint32_t axis; /* atoms that may be divided over, once there is a mesh */
   bool reshard_after_forward, overlap_reduce, overlap_gather, reduce_once;
+  bool in_pairs; /* sums over micro-batches and ranks are the same whoever has which (passes/pairs.c) */
   uint64_t bucket_elements; /* 0: not given */
   uint64_t keep_below;
 } nxc_sharding;
