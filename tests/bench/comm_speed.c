@@ -3,13 +3,15 @@
  * own of the same bytes, in fp32, in turns; prints the operator, the bytes of its larger side, the slowest
  * rank's microseconds in the round that a tenth of the rounds are below (others may load the machine), and
  * how many times faster nxrun is. Gathers are in place, as in plans. WAY is one of nx_way's for messages;
- * without it, the one with the least microseconds in three rounds. */
+ * without it, the one with the least microseconds in three rounds;
+ * `beneath` measures instead how much is hidden beneath work. */
 #include "runtime/comm/comm.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ARENA_BYTES = 256 << 20, LARGEST = 16 << 20 /* elements */, MAX_ROUNDS = 101 };
 
@@ -138,6 +140,33 @@ static void measure(bench *at, nx_op op, uint64_t n, int n_rounds) {
   fflush(stdout);
 }
 
+/* How much of a collective is hidden beneath work that takes as long and needs no core, as an accelerator's:
+ * what is left of the wait behind it. In eight pieces, between which the rank looks at its collectives, as
+ * between operators. */
+static void measure_beneath(bench *at, nx_op op, uint64_t n, int n_rounds) {
+  double alone[MAX_ROUNDS], beneath[MAX_ROUNDS];
+  nxr_collective *collective = bind(at, op, n, NX_WAY_DIRECT);
+  for (int round = 0; round < n_rounds; round++) alone[round] = run_own(at, collective);
+  double work = lower_decile(alone, n_rounds);
+  MPI_Bcast(&work, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  for (int round = 0; round < n_rounds; round++) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    nxr_comm_start(at->comm, collective);
+    double start = MPI_Wtime();
+    for (int piece = 0; piece < 8; piece++) {
+      usleep((useconds_t)(work / 8));
+      nxr_comm_progress(at->comm);
+    }
+    double worked = 1e6 * (MPI_Wtime() - start);
+    nxr_comm_wait(at->comm, collective);
+    beneath[round] = slowest_us(start) - worked;
+  }
+  double left = lower_decile(beneath, n_rounds);
+  if (at->world->rank == 0)
+    printf("%-15s %9llu bytes  alone %9.1f us, behind as much work %9.1f us: %3.0f %% hidden\n",
+           nx_op_find(op)->name, (unsigned long long)(4 * n), work, left, 100 * (1 - left / work));
+}
+
 int main(int argc, char **argv) {
   nxr_world world;
   nxr_fault fault = {""};
@@ -160,7 +189,9 @@ int main(int argc, char **argv) {
   static const nx_op ops[] = {NX_OP_all_reduce, NX_OP_reduce_scatter, NX_OP_all_gather};
   static const uint64_t sizes[] = {64, 4096, 65536, 1 << 20, 1 << 23};
   for (size_t op = 0; op < sizeof ops / sizeof *ops; op++)
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) measure(&at, ops[op], sizes[i], n_rounds);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+      if (argc > 3 && strcmp(argv[3], "beneath") == 0) measure_beneath(&at, ops[op], sizes[i], n_rounds);
+      else measure(&at, ops[op], sizes[i], n_rounds);
   nxr_comm_close(at.comm);
   nxr_arenas_close(&at.arenas);
   at.backend->close(at.device);
