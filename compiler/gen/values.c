@@ -15,7 +15,13 @@ static gen_names schedule_names(nxc_arena *arena) {
   return list;
 }
 
-/* All but those that another name means where there is momentum. */
+static bool is_among(const char *name, const char *const *names, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(names[i], name) == 0) return true;
+  return false;
+}
+
+/* Each once, but for those that another name means where there is momentum. */
 static gen_names optimizer_names(nxc_arena *arena) {
   static const char *const with_momentum[] = {
 #define MOMENTUM(rule, other) #other,
@@ -28,10 +34,8 @@ static gen_names optimizer_names(nxc_arena *arena) {
   };
   gen_names list = {0};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    bool meant = false;
-    for (size_t k = 0; k < sizeof with_momentum / sizeof *with_momentum; k++)
-      meant = meant || strcmp(with_momentum[k], all[i]) == 0;
-    if (!meant) gen_names_add(arena, &list, all[i]);
+    bool meant = is_among(all[i], with_momentum, sizeof with_momentum / sizeof *with_momentum);
+    if (!meant && !is_among(all[i], all, i)) gen_names_add(arena, &list, all[i]);
   }
   return list;
 }

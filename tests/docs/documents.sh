@@ -56,7 +56,7 @@ check_document() { # NAME
   report "$1: commands stand where they run"
   for block in "$work"/block.*; do
     [ -f "$block" ] || continue
-    name="$1, line $(sed -n '1s/ .*//p' "$block"): $(sed -n 2p "$block" | cut -c3-60)"
+    name="$1, line $(sed -n '1s/ .*//p' "$block"): $(sed -n 2p "$block" | cut -c3-60 | tr -d '\\')"
     if [ "$what" = quick ] && head -n 1 "$block" | grep -q long; then
       :
     elif grep -q nxrun "$block" && [ -n "$missing" ]; then
