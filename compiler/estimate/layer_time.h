@@ -23,7 +23,7 @@ typedef struct nxc_clock {
   const nxc_machine *machine;
   const nxc_device *device;
   nxc_traits traits;
-  nxc_ranks tensor, ulysses, ring, data, shard, expert, expert_shard, stages;
+  nxc_ranks tensor, ulysses, ring, data, shard, expert, expert_data, expert_shard, copies, stages;
 } nxc_clock;
 
 double nxc_pass_s(const nxc_pass *pass);

@@ -32,14 +32,22 @@ static void add_gathers(const nxc_clock *c, nxc_passes *p, double elements, nxc_
   p->backward.parts[NXC_SPENT_DATA] += often * (nxc_exposed_s(c, back, under_back) + copy_back);
 }
 
+/* Of ZeRO-3 with copies (HSDP): what the ranks of each have summed is summed over the copies. */
+static double copies_s(const nxc_clock *c, double hidden_s) {
+  const nxc_sizes *z = c->z;
+  double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
+  double both = 2 * nxc_gather_s(c->machine, c->copies, z->trained * z->reduce_bytes * elements);
+  return fmax(both * (1 - c->traits.hides_reduce), both - hidden_s);
+}
+
 /* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
 static double reduce_s(const nxc_clock *c, double hidden_s) {
   const nxc_sizes *z = c->z;
   double bytes = z->trained * z->grad_bytes * z->parameters,
          experts = z->trained * z->grad_bytes * z->expert_parameters;
-  if (z->zero >= 3) return 0;
+  if (z->zero >= 3) return copies_s(c, hidden_s);
   double reduce =
-      nxc_gather_s(c->machine, c->data, bytes) + nxc_gather_s(c->machine, c->expert_shard, experts);
+      nxc_gather_s(c->machine, c->data, bytes) + nxc_gather_s(c->machine, c->expert_data, experts);
   double gather = reduce * z->param_bytes / z->grad_bytes;
   if (z->zero == 0) gather = reduce;
   double exposed = reduce * (1 - c->traits.hides_reduce) + gather * (1 - c->traits.hides_gather);
@@ -94,6 +102,9 @@ static nxc_clock clock_of(const nxc_system *system, const nxc_sizes *z, const nx
   c.data = (nxc_ranks){data, z->tensor};
   c.shard = (nxc_ranks){z->shard, z->tensor};
   c.expert = (nxc_ranks){z->expert, z->expert_tensor};
+  double experts_data = z->world / (z->pipeline * z->expert * z->expert_tensor);
+  c.expert_data = (nxc_ranks){experts_data, z->expert * z->expert_tensor};
+  c.copies = (nxc_ranks){z->replicas, z->tensor * z->shard};
   c.expert_shard = (nxc_ranks){z->expert_shard, z->expert * z->expert_tensor};
   c.stages = (nxc_ranks){z->pipeline, z->world / z->pipeline};
   return c;

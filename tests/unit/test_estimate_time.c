@@ -42,6 +42,25 @@ static void test_gathers(void **unused) {
   assert_true(fabs(four - 4 * one) < 1e-6);
 }
 
+/* Copies of what ZeRO-3 divides sum their gradients over the network; without ZeRO experts sum theirs too. */
+static void test_copies(void **unused) {
+  (void)unused;
+#define HYBRID MODEL "optimizer.zero_stage=3 mesh.world=32 mesh.nodes=4 mesh.replicate=4 batch.global=32 "
+  timed made = time_of("xorl", "h100", HYBRID);
+#define SHARDED MODEL "optimizer.zero_stage=3 mesh.world=8 batch.global=8"
+  double one = spent("xorl", "h100", SHARDED, NXC_SPENT_DATA);
+  double bytes = made.e.sizes.reduce_bytes * 1311e6 / 8; /* the model's parameters over eight ranks */
+  double sums = 2 * (bytes * 3 / 4 / 4.25e10 + 2e-5 * log2(5));
+  double left = made.t.parts[NXC_SPENT_DATA] - one;
+  assert_true(left > 0.05 * sums && left < 1.01 * sums);
+  program_end(&made.e.c);
+#define MIXTURE                                                                                              \
+  MODEL "moe.experts=8 moe.top_k=2 moe.ffn_hidden=8192 mesh.world=8 mesh.expert=2 mesh.expert_tensor=1 "
+  double none = spent("megatron", "h100", MIXTURE "optimizer.zero_stage=0", NXC_SPENT_DATA);
+  double first = spent("megatron", "h100", MIXTURE "optimizer.zero_stage=1", NXC_SPENT_DATA);
+  assert_true(none > first); /* an all-reduce, where parameters are half as wide as what is scattered */
+}
+
 /* Rows go to experts beneath the work of another micro-batch, and take some of the device's units from it;
  * a single micro-batch has nothing to go beneath. */
 static void test_experts(void **unused) {
@@ -258,7 +277,8 @@ static void test_host_shapes(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gathers), cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8),
+      cmocka_unit_test(test_gathers), cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8),
       cmocka_unit_test(test_casts),   cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
       cmocka_unit_test(test_attention), cmocka_unit_test(test_sparse), cmocka_unit_test(test_predictions),
       cmocka_unit_test(test_fp4), cmocka_unit_test(test_hosts),
