@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of columns in two stages: a group for LOCAL columns of COLUMN_ROWS rows puts its sums into scratch, one
- * row for each such block, and an item for each column adds these up. Rows ascend in both. */
+/* Sums of columns in two stages: a group for LOCAL columns of COLUMN_ROWS rows puts its sums into scratch,
+ * one row for each such block, and an item for each column adds these up. Rows ascend in both. */
 
 /* An item's column of n and its rows, [begin, end) of n_rows. */
 #define COLUMN_PLACE(n, n_rows) \

@@ -47,18 +47,30 @@ kernel void sinusoid_add(OPERANDS) {
 #define SCALE 1
 #endif
 
+/* LOCAL tokens at a time are asked whether they have the row; an item adds up PASS columns. */
+#define PASS 8
 kernel void table_grad(OPERANDS) {
   local float room[LOCAL];
-  long first = get_group_id(0), h = YDIM(0, 3), row = ROW(first);
+  local uchar has_row[LOCAL];
+  long first = get_group_id(0), h = YDIM(0, 3), row = ROW(first), n_tokens = N_TOKENS, item = get_local_id(0);
   float before = row < 0 || row >= YDIM(0, 2);
-  for (long t = get_local_id(0); t < first; t += LOCAL)
+  for (long t = item; t < first; t += LOCAL)
     if (ROW(t) == row) before = 1;
-  before = group_max(before, room);
-  for (long i = get_local_id(0); before == 0 && i < h; i += LOCAL) {
-    float sum = 0;
-    for (long t = first; t < N_TOKENS; t++)
-      if (ROW(t) == row) sum += SCALE * GRADIENT(t * h + i);
-    SET_Y0(row * h + i, Y0(row * h + i) + sum);
+  if (group_max(before, room) > 0) return;
+  for (long column = item; column < item + h; column += PASS * LOCAL) {
+    float sums[PASS] = {0};
+    for (long from = first; from < n_tokens; from += LOCAL) {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      has_row[item] = from + item < n_tokens && ROW(from + item) == row;
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (long t = 0; t < LOCAL; t++)
+        for (int i = 0; has_row[t] && i < PASS; i++)
+          if (column + i * LOCAL < h) sums[i] += SCALE * GRADIENT((from + t) * h + column + i * LOCAL);
+    }
+    for (int i = 0; i < PASS; i++) {
+      long at = row * h + column + i * LOCAL;
+      if (column + i * LOCAL < h) SET_Y0(at, Y0(at) + sums[i]);
+    }
   }
 }
 #endif
