@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOWEST_OPERATORS = 6, RANKS_AT_ONCE = 256 };
+enum { SLOWEST_OPERATORS = 6, RANKS_AT_ONCE = 256, OTHERS = 0, SLOWEST = NX_OP_END };
 static const char *const names_of[NXR_N_TIMERS] = {"data", "passes", "update", "wait", "save"};
 
 bool nxr_timers_open(nxr_timers *timers, const nx_run_names *names, uint32_t n_ranks, nxr_fault *fault) {
   *timers =
-      (nxr_timers){.used = names->timers > 0 || names->stragglers > 0, .by_operator = names->timers > 1};
+      (nxr_timers){.used = names->timers > 0 || names->stragglers > 0,
+                   .by_operator = names->timers > 1 || names->stragglers > 0};
   if (timers->used) timers->of_ranks = calloc(n_ranks, sizeof *timers->of_ranks);
   return !timers->used || timers->of_ranks || nxr_fault_set(fault, "out of memory");
 }
@@ -98,14 +99,8 @@ static void print_ranks(const nxr_world *world, const char *what, const pace *fi
   putchar('\n');
 }
 
-/* By what a rank computes: who is waited for waits least. */
-static void report_stragglers(const nxr_timers *timers, nxr_world *world, uint32_t n_named, double *all) {
-  const double *spent = timers->spent_s;
-  gather(
-      world,
-      (spent[NXR_TIMER_DATA] + spent[NXR_TIMER_PASSES] + spent[NXR_TIMER_UPDATE]) / (double)timers->n_steps,
-      all);
-  pace *paces = world->rank == 0 ? calloc(world->size, sizeof *paces) : NULL;
+static void print_paces(const nxr_world *world, uint32_t n_named, const double *all) {
+  pace *paces = calloc(world->size, sizeof *paces);
   if (paces == NULL) return;
   for (uint32_t i = 0; i < world->size; i++) paces[i] = (pace){all[i], i};
   qsort(paces, world->size, sizeof *paces, by_pace);
@@ -115,12 +110,46 @@ static void report_stragglers(const nxr_timers *timers, nxr_world *world, uint32
   free(paces);
 }
 
+/* The kind of operator that the slowest rank is behind the others' mean with most. */
+static void report_slow_operator(const nxr_timers *timers, nxr_world *world, uint32_t slowest) {
+  double spent[2 * NX_OP_END] = {0};
+  bool own = world->rank == slowest;
+  memcpy(spent + (own ? SLOWEST : OTHERS), timers->operators_s, sizeof timers->operators_s);
+  nxr_world_sum(world, spent + OTHERS, NX_OP_END);
+  nxr_world_sum(world, spent + SLOWEST, NX_OP_END);
+  if (world->rank != 0 || world->size == 1) return;
+  int worst = 0;
+  double most = 0, n_others = world->size - 1, n_steps = (double)timers->n_steps;
+  for (int op = 1; op < NX_OP_END; op++) {
+    double behind = spent[SLOWEST + op] - spent[OTHERS + op] / n_others;
+    if (behind > most) most = behind, worst = op;
+  }
+  if (worst == 0) return;
+  printf("  rank %u is slow at %s: %.2f ms a step, the others %.2f\n", slowest,
+         nx_op_find((nx_op)worst)->name, 1e3 * spent[SLOWEST + worst] / n_steps,
+         1e3 * spent[OTHERS + worst] / n_others / n_steps);
+}
+
+/* By what a rank computes: who is waited for waits least. */
+static void report_stragglers(const nxr_timers *timers, nxr_world *world, uint32_t n_named, double *all) {
+  const double *spent = timers->spent_s;
+  gather(
+      world,
+      (spent[NXR_TIMER_DATA] + spent[NXR_TIMER_PASSES] + spent[NXR_TIMER_UPDATE]) / (double)timers->n_steps,
+      all);
+  uint32_t slowest = 0;
+  for (uint32_t i = 1; i < world->size; i++)
+    if (all[i] >= all[slowest]) slowest = i;
+  if (world->rank == 0) print_paces(world, n_named, all);
+  report_slow_operator(timers, world, slowest);
+}
+
 void nxr_timers_report(nxr_timers *timers, nxr_world *world, const nx_run_names *names, uint64_t step,
                        nxr_events_file *events) {
   double *all = timers->of_ranks;
   if (all == NULL || timers->n_steps == 0) return;
   if (names->timers > 0) report_phases(timers, world, names, all, events);
-  if (timers->by_operator && world->rank == 0) report_operators(timers);
+  if (names->timers > 1 && world->rank == 0) report_operators(timers);
   if (names->stragglers > 0) report_stragglers(timers, world, names->stragglers, all);
   if (world->rank == 0) {
     fflush(stdout);

@@ -16,6 +16,8 @@ expect 'a run that is timed' 0 'step 12/12' $run timed.bin --dir timed
 [ "$(grep -c '^  ms a step:  data [0-9.]*\.\.[0-9.]*  passes .*  update .*  wait .*  save ' out)" -eq 3 ] &&
   [ "$(grep -c '^  slowest:  rank [01] (.*) [0-9.]* ms$' out)" -eq 3 ] && ! grep -q '.\{120\}' out
 report 'says where the time went, and who is slow, with each line of progress' $?
+[ "$(grep -c '^  rank [01] is slow at [a-z_0-9]*: [0-9.]* ms a step, the others [0-9.]*$' out)" -gt 0 ]
+report 'and at which operator' $?
 grep -q 'timers/wait' events/*
 report 'also to TensorBoard' $?
 grep -q '"tflops":[0-9.e-]*,' timed/metrics.jsonl

@@ -107,8 +107,9 @@ await() { # CONDITION [SECONDS]
 }
 state() { scontrol show job "$job" | sed -n "s/.*$1=\([^ ]*\).*/\1/p"; }
 goes_on() { # NAME: from the queue to the end, with the weights of the run that nothing stopped
-  scontrol update JobId="$job" StartTime=now >/dev/null 2>&1 # Slurm itself would wait two minutes
-  await '[ "$(state JobState)" = COMPLETED ]'
+  # Slurm itself would wait two minutes, and hears nothing of this before the job is all over.
+  await 'scontrol update JobId="$job" StartTime=now; [ "$(state JobState)" = RUNNING ]' 2>/dev/null
+  await '[ "$(state JobState)" = COMPLETED ]' 150
   report "$1: goes on from the queue to the end" $?
   cmp plain/checkpoints/step-000400/model.safetensors "$name"/checkpoints/step-000400/model.safetensors >out 2>&1
   report "$1: with the same weights" $?
@@ -137,7 +138,9 @@ goes_on 'preempted'
 grep -q 'stopped by a signal after step' low.log
 report 'preempted: after a checkpoint' $?
 
+export NXRUN_DELAY=10
 submit limited -N 2 --ntasks-per-node=2 --time=1 --signal=B:TERM@50 -- 4.bin
+export NXRUN_DELAY=3
 await '[ "$(state JobState)" = PENDING ] && [ "$(state Restarts)" = 1 ] || [ "$(state JobState)" = COMPLETED ]' 100
 scontrol update JobId="$job" TimeLimit=10 >/dev/null 2>&1
 grep -q 'back into the queue' limited.log

@@ -1,0 +1,82 @@
+#!/bin/sh
+# File systems that fail under a run: read-only, too small, over a quota of files, gone. The checkpoint before stays
+# whole, and the run says what happened. TAP.
+# usage: disks.sh NXRUN NXCFG NXDATA MPIEXEC
+# SPDX-License-Identifier: Apache-2.0
+set -u
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
+. "$(dirname "$0")/lib.sh"
+mkdir disk
+trap 'umount -l "$folder"/disk/run/checkpoints "$folder"/disk 2>/dev/null; rm -rf "$folder"' EXIT
+trap 'exit 1' INT TERM
+if ! mount -t tmpfs -o size=64m tmpfs disk 2>/dev/null; then
+  skip 'file systems that fail' 'mounts no tmpfs here'
+  finish
+fi
+
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10007 }' >text
+"$nxdata" build text -o data >/dev/null || exit 99
+cat >base.yaml <<'END'
+mesh: {world: 2}
+batch: {micro: 2, global: 8}
+model: {layers: 2, hidden: 32, ffn_hidden: 64, heads: 4, kv_heads: 2, sequence: 16, vocab: 250, vocab_divisor: 8}
+optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}
+schedule: {max_steps: 100000}
+data: {path: [data]}
+checkpoint: {every_steps: 20}
+run: {name: run, log_every: 1000}
+END
+for way in end continue; do
+  "$nxcfg" plan base.yaml --set nx:checkpoint.on_failure=$way -o $way.bin >out 2>&1 || exit 99
+done
+export NXRUN_DELAY=1
+
+# Breaks the disk when a checkpoint is there; the run then has 60 s to end.
+breaks() { # NAME PLAN STATUS PATTERN COMMAND...
+  name=$1 plan=$2 status=$3 pattern=$4
+  shift 4
+  mountpoint -q disk || mount -t tmpfs -o size=64m tmpfs disk
+  mount -o remount,rw,size=64m,nr_inodes=1000000 disk
+  rm -rf disk/run disk/other
+  timeout 60 "$mpiexec" -n 2 "$nxrun" $plan.bin --dir disk/run --metrics numbers.$plan >out 2>&1 &
+  job=$!
+  for _ in $(seq 100); do
+    [ -e disk/run/checkpoints/step-000020/manifest.json ] && break
+    sleep 0.1
+  done
+  "$@" || echo "# $* failed"
+  [ "$status" = goes_on ] && sleep 3 && kill -TERM $job
+  wait $job
+  got=$?
+  [ "$status" = goes_on ] && { [ $got -ne 124 ] && [ $got -ne 137 ]; } && got=goes_on
+  grep -q -e "$pattern" out && [ "$got" = "$status" ]
+  report "$name" $?
+}
+# The lock is open to be written, so the folder of checkpoints alone can become so; between two of them.
+read_only() {
+  mount --bind disk/run/checkpoints disk/run/checkpoints || return
+  for _ in $(seq 100); do
+    mount -o remount,bind,ro disk/run/checkpoints 2>/dev/null && return
+    sleep 0.05
+  done
+  return 1
+}
+goes_on_from() { # NAME: a run resumes from the disk once it is whole
+  mountpoint -q disk/run/checkpoints && umount disk/run/checkpoints
+  mount -o remount,rw,size=64m,nr_inodes=1000000 disk
+  rm -f disk/other
+  newest=$(ls disk/run/checkpoints | grep -x 'step-[0-9]*' | tail -n 1)
+  at=${newest#step-}
+  expect "$1: the checkpoints before are whole, and the run goes on from the newest" 0 "resumes from .*/$newest\$" \
+    "$mpiexec" -n 2 "$nxrun" end.bin --dir disk/run --metrics numbers.end --resume --stop-after $((${at#"${at%%[1-9]*}"} + 1))
+}
+breaks 'a disk that becomes read-only' end 1 'Read-only file system' read_only
+goes_on_from 'read-only'
+breaks 'or not, as the plan says' continue goes_on 'Read-only file system.*; the training goes on' read_only
+goes_on_from 'read-only, and on'
+breaks 'a disk that others fill' end 1 'No space left' sh -c '! cat /dev/zero >disk/other 2>/dev/null'
+goes_on_from 'filled'
+breaks 'a quota of files' end 1 'No space left\|quota' mount -o remount,nr_inodes=20 disk
+goes_on_from 'a quota of files'
+breaks 'a disk that is gone' end 1 'No such file or directory' umount -l disk
+finish
