@@ -48,8 +48,8 @@ static bool encode_part(nxt_encoder *encoder, const char *text, size_t n_bytes, 
   const nxt_text plain = {(char *)text, n_bytes, n_bytes}, *form;
   if (!nxt_normalize(encoder, &plain, &form)) return false;
   if (form->n == 0) return true;
-  return nxt_added_cut(encoder, &encoder->tokenizer->added.normalized, form->items, form->n, first,
-                       split_part);
+  return nxt_added_cut(encoder, &encoder->tokenizer->added.normalized, form->items, form->n,
+                       first && !encoder->start_removed, split_part);
 }
 
 static void add_all(nxt_ids *to, const nxt_ids *ids) {

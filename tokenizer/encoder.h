@@ -37,6 +37,7 @@ struct nxt_encoder {
   nx_fault *fault;
   unsigned flags;
   nxt_text repaired, forms[2], part;
+  bool start_removed; /* a normalizer left out what its text begins with: no part of it is the first then */
   size_t most_form; /* bytes of a normal form, beyond which no step goes on */
   nxt_text *scratch; /* a buffer for each step that changes texts */
   nxt_cache cache;

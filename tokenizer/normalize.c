@@ -6,6 +6,7 @@
 bool nxt_normalize(nxt_encoder *encoder, const nxt_text *text, const nxt_text **form) {
   const nxt_tokenizer *tokenizer = encoder->tokenizer;
   *form = text;
+  encoder->start_removed = false;
   for (uint32_t i = 0; i < tokenizer->n_normalizers && (*form)->n > 0; i++) {
     const nxt_normalizer *step = &tokenizer->normalizers[i];
     nxt_text *to = &encoder->forms[i % 2];

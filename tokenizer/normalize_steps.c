@@ -11,10 +11,10 @@
 
 bool nxt_normalize_chars(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
                          nxt_text *to) {
-  (void)encoder;
   for (const char *at = from->items, *end = at + from->n; at < end;) {
     uint32_t c = step->map(nxt_next_char(&at));
     if (c != NXT_NONE) nxt_text_add_char(to, c);
+    else if (to->n == 0) encoder->start_removed = true;
   }
   return true;
 }
@@ -74,10 +74,10 @@ bool nxt_normalize_chinese(nxt_encoder *encoder, const nxt_normalizer *step, con
 
 bool nxt_normalize_strip(nxt_encoder *encoder, const nxt_normalizer *step, const nxt_text *from,
                          nxt_text *to) {
-  (void)encoder;
   const char *at = from->items, *end = at + from->n;
   while ((step->options & NXT_STRIP_LEFT) && at < end && (nxt_class_at(at) & NXT_SPACE))
     at += nxt_char_bytes(*at);
+  if (at > from->items) encoder->start_removed = true;
   while ((step->options & NXT_STRIP_RIGHT) && end > at) {
     const char *before = end;
     if ((nxt_classes[nxt_last_char(&before)] & NXT_SPACE) == 0) break;
@@ -107,6 +107,7 @@ bool nxt_normalize_replace(nxt_encoder *encoder, const nxt_normalizer *step, con
     nxt_text_add(to, from->items + done, match[0] - done);
     nxt_text_add(to, step->content.items, step->content.n);
     done = match[1];
+    if (to->n == 0 && done > 0) encoder->start_removed = true;
   }
   nxt_text_add(to, from->items + done, from->n - done);
   return found >= 0;

@@ -15,13 +15,16 @@ struct nxt_pattern {
   pcre2_code *code;
 };
 
-/* What classes are where PCRE2's own are not the same: \s without U+180E, \w with marks. */
+/* What classes are where PCRE2's own are not the same: \s without U+180E, \w with marks. Oniguruma's \w has
+ * the superscripts and fractions of Latin-1 too, but not within brackets. */
 static const char blanks[] =
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
     "\\x{205f}\\x{3000}";
 static const char words[] =
-    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24b6}-\\x{24e9}"
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+static const char more_words[] = "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
+static const char joiners[] = "\\x{200c}\\x{200d}"; /* words of Rust's */
 static const char hexadecimal[] = "0-9A-Fa-f";
 
 /* A pattern on its way from one flavour to the other. */
@@ -62,6 +65,16 @@ static void put_younger(rewrite *r, const char *name, size_t n_name) {
   }
 }
 
+static void put_words(rewrite *r, bool negated, bool bracketed) {
+  if (bracketed && negated) r->why = "a negated class within brackets";
+  if (!bracketed) put(r, negated ? "[^" : "[");
+  put(r, words);
+  put(r, r->flavour == NXT_RUST ? joiners : bracketed ? "" : more_words);
+  put_younger(r, "L", 1);
+  put_younger(r, "M", 1);
+  if (!bracketed) put(r, "]");
+}
+
 /* \p{Name}: names longer than two letters are scripts, which PCRE2 would take with what others use of them.
  */
 static void take_property(rewrite *r, bool bracketed) {
@@ -92,7 +105,7 @@ static void take_escape(rewrite *r, bool bracketed) {
   if (what == 's' || (what == 'S' && !bracketed))
     put_class(r, blanks, what == 'S', bracketed);
   else if (what == 'w' || what == 'W')
-    put_class(r, words, what == 'W', bracketed);
+    put_words(r, what == 'W', bracketed);
   else if ((what == 'h' || what == 'H') && r->flavour == NXT_ONIGURUMA)
     put_class(r, hexadecimal, what == 'H', bracketed);
   else

@@ -149,6 +149,28 @@ static void refuses_by_name(void **state) {
   refuses("\n\x05\n\x01" "a\x18", "is no model of SentencePiece");
 }
 
+/* A text whose beginning a normalizer leaves out has no first part; Oniguruma's \w is another within
+ * brackets. */
+static void follows_tokenizers_habits(void **state) {
+  (void)state;
+  nxt_tokenizer *tokenizer = open_text(
+      "file", PAIRS(", \"normalizer\": {\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": true}"
+                    ", "
+                    "\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"_\", "
+                    "\"prepend_scheme\": \"first\", \"split\": false}"));
+  encodes_as(tokenizer, "a", 1, 0, "3 0");
+  encodes_as(tokenizer, " a", 2, 0, "0");
+  nxt_close(tokenizer);
+  tokenizer = open_text("file", PAIRS(", \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": "
+                                      "\"[^\\\\w\\\\s]+\"}, \"behavior\": \"Removed\", \"invert\": false}"));
+  encodes_as(tokenizer, "a\xc2\xb2" "b", 4, 0, "0 1");
+  nxt_close(tokenizer);
+  tokenizer = open_text("file", PAIRS(", \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": "
+                                      "\"\\\\w+\"}, \"behavior\": \"Removed\", \"invert\": true}"));
+  encodes_as(tokenizer, "a\xc2\xb2", 3, 0, "0 3");
+  nxt_close(tokenizer);
+}
+
 /* Steps that double a text, many times over. */
 static void stops_what_grows(void **state) {
   (void)state;
@@ -245,7 +267,7 @@ int main(void) {
       cmocka_unit_test(replaces_broken_text),  cmocka_unit_test(adds_to_buffers),
       cmocka_unit_test(refuses_by_name),       cmocka_unit_test(finds_no_file),
       cmocka_unit_test(fails_without_unknown), cmocka_unit_test(opens_ranks),
-      cmocka_unit_test(stops_what_grows),
+      cmocka_unit_test(stops_what_grows),      cmocka_unit_test(follows_tokenizers_habits),
 
       cmocka_unit_test(is_shared_by_threads),
   };

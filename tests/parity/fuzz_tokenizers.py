@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random tokenizers, compared with `tokenizers` on random texts: normalizers x pre-tokenizers x models x added tokens.
+
+  fuzz_tokenizers.py PROGRAM [--n N] [--seed S] [--only K]
+
+PROGRAM is tests/parity/tokenize. What it refuses by name is counted; what differs is printed with the tokenizer.json,
+and the exit status is 1 then. --only: of these the K-th alone.
+"""
+
+import argparse
+import json
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+WORDS = ("the of and Über straße naïve İstanbul ﬁne x² Ⅷ 你好 世界 こんにちは 한국어 привет مرحبا שלום ไทย नमस्ते 🙂 👩‍👩‍👧 "
+         "don't can't 123 4567 3.14 a_b C++ <s> </s> [MASK] <mask> ▁x # ## @@ é é ö\u0308 \u200d \u00a0 \u3000 \t \r\n \n ！ … — “q”").split(" ")
+ALPHABET = sorted(set("".join(WORDS)) | set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,;:!?'\"-_()[]{}<>/\\|@#$%^&*+=~`▁Ġ"))
+
+
+def random_text(r):
+  parts = []
+  for _ in range(r.randrange(0, 12)):
+    kind = r.random()
+    if kind < 0.6: parts.append(r.choice(WORDS))
+    elif kind < 0.8: parts.append("".join(r.choice(ALPHABET) for _ in range(r.randrange(1, 6))))
+    elif kind < 0.9: parts.append(r.choice([" ", "  ", "\n", "\t", "   ", ""]))
+    else: parts.append(chr(r.choice([r.randrange(32, 0x250), r.randrange(0x250, 0xD800), r.randrange(0xE000, 0x1FFFF)])))
+  return r.choice(["", " "]).join(parts)
+
+
+def random_normalizer(r, depth=0):
+  simple = [lambda: normalizers.NFC(), lambda: normalizers.NFD(), lambda: normalizers.NFKC(), lambda: normalizers.NFKD(),
+            lambda: normalizers.Lowercase(), lambda: normalizers.StripAccents(),
+            lambda: normalizers.Strip(r.random() < .5, r.random() < .5),
+            lambda: normalizers.Replace(r.choice([" ", "a", "é", "''", "``", "ab"]), r.choice(["▁", "", "x", "\"", " "])),
+            lambda: normalizers.Replace(Regex(r.choice([r"\s+", r" {2,}", r"[0-9]", r"(?i)the", r"\p{P}"])), r.choice([" ", "▁", "#", ""])),
+            lambda: normalizers.Prepend("▁"), lambda: normalizers.Nmt(),
+            lambda: normalizers.BertNormalizer(r.random() < .5, r.random() < .5, r.choice([None, True, False]), r.random() < .5)]
+  if depth == 0 and r.random() < .4:
+    return normalizers.Sequence([random_normalizer(r, 1) for _ in range(r.randrange(1, 4))])
+  return r.choice(simple)()
+
+
+def random_split(r, depth=0):
+  behaviours = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
+  simple = [lambda: pre_tokenizers.Whitespace(), lambda: pre_tokenizers.WhitespaceSplit(), lambda: pre_tokenizers.BertPreTokenizer(),
+            lambda: pre_tokenizers.Metaspace("▁", r.choice(["always", "never", "first"]), r.random() < .7),
+            lambda: pre_tokenizers.CharDelimiterSplit(r.choice("_- a")),
+            lambda: pre_tokenizers.Punctuation(r.choice(behaviours)), lambda: pre_tokenizers.Digits(r.random() < .5),
+            lambda: pre_tokenizers.Split(r.choice([" ", "a", "'"]), r.choice(behaviours), r.random() < .2),
+            lambda: pre_tokenizers.Split(Regex(r.choice([r"\s+", r"\p{L}+", r"\d{1,3}", r"[^\s\p{L}\p{N}]+", r"(?i:'s|'t)", r"\w+|[^\w\s]+"])),
+                                         r.choice(behaviours), r.random() < .3)]
+  if depth == 0 and r.random() < .4:
+    return pre_tokenizers.Sequence([random_split(r, 1) for _ in range(r.randrange(1, 4))])
+  return r.choice(simple)()
+
+
+def random_bpe(r, symbols, byte_level):
+  vocab = {s: i for i, s in enumerate(symbols)}
+  merges = []
+  for _ in range(r.randrange(0, 120)):
+    a, b = r.choice(list(vocab)), r.choice(list(vocab))
+    if len(a + b) > 8 or a + b in vocab: continue
+    vocab[a + b] = len(vocab)
+    merges.append((a, b))
+  options = {}
+  if not byte_level:
+    if r.random() < .5:
+      vocab.setdefault("<unk>", len(vocab))
+      options["unk_token"] = "<unk>"
+      options["fuse_unk"] = r.random() < .5
+    if r.random() < .3:
+      for byte in range(256): vocab.setdefault(f"<0x{byte:02X}>", len(vocab))
+      options["byte_fallback"] = True
+    if r.random() < .15: options["end_of_word_suffix"] = "</w>"
+  if r.random() < .2: options["ignore_merges"] = True
+  return models.BPE(vocab=vocab, merges=merges, **options)
+
+
+def random_words(r, n):
+  return {"".join(r.choice(ALPHABET) for _ in range(r.randrange(1, 5))) for _ in range(n)} | {w for w in WORDS if w and r.random() < .5}
+
+
+def random_tokenizer(r):
+  kind = r.choice(["bytes", "bpe", "bpe", "unigram", "wordpiece", "wordlevel"])
+  if kind == "bytes": it = Tokenizer(random_bpe(r, pre_tokenizers.ByteLevel.alphabet(), True))
+  elif kind == "bpe": it = Tokenizer(random_bpe(r, [c for c in ALPHABET if r.random() < .95], False))
+  elif kind == "unigram":
+    pieces = [("<unk>", 0.0)] + [(w, -r.random() * 12) for w in sorted(random_words(r, 200) | set(ALPHABET))]
+    fallback = r.random() < .3
+    if fallback: pieces += [(f"<0x{b:02X}>", -12.0) for b in range(256)]
+    it = Tokenizer(models.Unigram(pieces, 0, fallback))
+  elif kind == "wordpiece":
+    words = sorted(random_words(r, 200) | set(ALPHABET))
+    vocab = {w: i for i, w in enumerate(["[UNK]"] + words + ["##" + w for w in words])}
+    it = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]", max_input_chars_per_word=r.choice([5, 100])))
+  else:
+    it = Tokenizer(models.WordLevel({w: i for i, w in enumerate(["[UNK]"] + sorted(random_words(r, 300)))}, unk_token="[UNK]"))
+  if r.random() < .7: it.normalizer = random_normalizer(r)
+  if kind == "bytes":
+    split = pre_tokenizers.ByteLevel(r.random() < .5, use_regex=r.random() < .7)
+    it.pre_tokenizer = split if r.random() < .6 else pre_tokenizers.Sequence([random_split(r, 1), split])
+    it.decoder = decoders.ByteLevel()
+  elif r.random() < .8: it.pre_tokenizer = random_split(r)
+  tokens = [AddedToken(w, single_word=r.random() < .3, lstrip=r.random() < .3, rstrip=r.random() < .3, normalized=r.random() < .5)
+            for w in r.sample(["<s>", "</s>", "[MASK]", "<mask>", "don't", "世界", "the", "a b", "é"], r.randrange(0, 4))]
+  if tokens: (it.add_special_tokens if r.random() < .5 else it.add_tokens)(tokens)
+  return it
+
+
+def ours(program, path, texts):
+  data = b"".join(struct.pack("<I", len(t)) + t for t in texts)
+  done = subprocess.run([program, path], input=data, capture_output=True)
+  if done.returncode: return None, done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
+  out, at, result = done.stdout, 0, []
+  for _ in texts:
+    (n,) = struct.unpack_from("<I", out, at)
+    at += 4
+    if n == 0xFFFFFFFF:
+      result.append(None)
+      continue
+    result.append(list(struct.unpack_from(f"<{n}I", out, at)))
+    at += 4 * n
+    (size,) = struct.unpack_from("<I", out, at)
+    at += 4 + size
+  return result, None
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("program")
+  parser.add_argument("--n", type=int, default=200)
+  parser.add_argument("--seed", type=int, default=1)
+  parser.add_argument("--only", type=int)
+  a = parser.parse_args()
+  refused, wrong, n_texts = {}, 0, 0
+  for k in range(a.n):
+    r = random.Random(f"{a.seed} {k}")
+    if a.only is not None and k != a.only: continue
+    try: it = random_tokenizer(r)
+    except Exception: continue
+    texts = [random_text(r) for _ in range(40)]
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+      it.save(file.name)
+      result, why = ours(a.program, file.name, [t.encode() for t in texts])
+      spec = json.load(open(file.name))
+    if result is None:
+      refused[why.split(": ", 1)[-1][:100]] = refused.get(why.split(": ", 1)[-1][:100], 0) + 1
+      continue
+    for text, ids in zip(texts, result):
+      try: theirs = it.encode(text, add_special_tokens=False).ids
+      except BaseException: theirs = None
+      n_texts += 1
+      if ids == theirs or theirs is None: continue  # tokenizers itself panics at some
+      wrong += 1
+      shown = {key: spec[key] for key in ("normalizer", "pre_tokenizer", "added_tokens")}
+      model = {key: value for key, value in spec["model"].items() if key not in ("vocab", "merges")}
+      print(f"--- {k}: {text!r}\n  theirs {theirs}\n  ours   {ids}\n  {json.dumps(shown, ensure_ascii=False)}\n  {model}")
+      break
+  print(f"{a.n} tokenizers, {n_texts} texts: {wrong} differ; refused: {refused}")
+  sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+  main()
