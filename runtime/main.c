@@ -221,40 +221,45 @@ static void note_option(request *asked, int option) {
            optarg ? " " : "", optarg ? optarg : "");
 }
 
-/* Which options go together; `seen` has a bit for each. */
-static void check_together(request *asked, uint32_t seen, int n_plans) {
-  const uint32_t own = 1u << OUTPUT | 1u << THREADS, both = 1u << BACKEND | 1u << DEVICE | 1u << COMM;
-  const uint32_t training = 1u << RESUME | 1u << STOP_AFTER | 1u << DUMP_GRADIENTS;
-  const uint32_t looking = 1u << EVALUATE | 1u << GENERATE;
-  const uint32_t drawing = 1u << TOKENS | 1u << TEMPERATURE | 1u << TOP_P | 1u << SEED;
-  if (asked->kind == MEASURE) {
-    if (n_plans > 0) set_mistake(asked, "--calibrate takes no plan", "");
-    else if (seen & ~(own | both | 1u << CALIBRATE))
-      set_mistake(asked, "an option is of no use to --calibrate", "");
-  } else if (seen & own) {
-    set_mistake(asked, "-o and --threads belong to --calibrate", "");
-  } else if (seen & 1u << AS && !(seen & 1u << DRY_RUN)) {
-    set_mistake(asked, "--as belongs to --dry-run", "");
-  } else if (seen & 1u << CHECKPOINT && !(seen & looking)) {
-    set_mistake(asked, "--checkpoint belongs to --evaluate and --generate", "");
-  } else if (seen & drawing && !(seen & 1u << GENERATE)) {
-    set_mistake(asked, "--tokens, --temperature, --top-p and --seed belong to --generate", "");
-  } else if (seen & 1u << TRUST_WEIGHTS && !(seen & 1u << TRUST)) {
-    set_mistake(asked, "--trust-weights belongs to --trust", "");
-  } else if ((seen & looking) == looking) {
-    set_mistake(asked, "--evaluate and --generate do not go together", "");
-  } else if (seen & looking && seen & training) {
-    set_mistake(asked,
-                "with --evaluate and --generate nothing is trained: leave --resume, --stop-after and "
-                "--dump-gradients out",
-                "");
-  } else if (n_plans != 1) {
-    set_mistake(asked, n_plans == 0 ? "no plan" : "more than one plan", "");
-  }
+/* Of options that were seen. */
+#define BIT(option) (UINT64_C(1) << (option))
+
+static const uint64_t looking = BIT(EVALUATE) | BIT(GENERATE);
+static const struct {
+  uint64_t options, owners; /* any of the first needs one of the second */
+  const char *text;
+} belongings[] = {
+    {BIT(OUTPUT) | BIT(THREADS), BIT(CALIBRATE), "-o and --threads belong to --calibrate"},
+    {BIT(AS), BIT(DRY_RUN), "--as belongs to --dry-run"},
+    {BIT(CHECKPOINT), BIT(EVALUATE) | BIT(GENERATE), "--checkpoint belongs to --evaluate and --generate"},
+    {BIT(TOKENS) | BIT(TEMPERATURE) | BIT(TOP_P) | BIT(SEED), BIT(GENERATE),
+     "--tokens, --temperature, --top-p and --seed belong to --generate"},
+    {BIT(TRUST_WEIGHTS), BIT(TRUST), "--trust-weights belongs to --trust"},
+};
+
+static const char *lost_option(uint64_t seen) {
+  for (size_t i = 0; i < sizeof belongings / sizeof *belongings; i++)
+    if (seen & belongings[i].options && !(seen & belongings[i].owners)) return belongings[i].text;
+  return NULL;
+}
+
+static const char *wrong_together(const request *asked, uint64_t seen, int n_plans) {
+  const uint64_t measuring = BIT(CALIBRATE) | BIT(OUTPUT) | BIT(THREADS) | BIT(BACKEND) | BIT(DEVICE) |
+                             BIT(COMM), training = BIT(RESUME) | BIT(STOP_AFTER) | BIT(DUMP_GRADIENTS);
+  bool measures = asked->kind == MEASURE;
+  if (measures && n_plans > 0) return "--calibrate takes no plan";
+  if (measures && seen & ~measuring) return "an option is of no use to --calibrate";
+  if (lost_option(seen)) return lost_option(seen);
+  if ((seen & looking) == looking) return "--evaluate and --generate do not go together";
+  if (seen & looking && seen & training)
+    return "with --evaluate and --generate nothing is trained: leave --resume, --stop-after and "
+           "--dump-gradients out";
+  if (measures || n_plans == 1) return NULL;
+  return n_plans == 0 ? "no plan" : "more than one plan";
 }
 
 static void parse(int argc, char **argv, request *asked) {
-  uint32_t seen = 0;
+  uint64_t seen = 0;
   asked->options.generation = (nxr_generation){.n_tokens = USUAL_TOKENS, .drawing = {1, 1, 0}};
   opterr = 0;
   snprintf(asked->command, sizeof asked->command, "nxrun " NX_VERSION);
@@ -279,10 +284,11 @@ static void parse(int argc, char **argv, request *asked) {
                     optarg);
       return;
     }
-    seen |= 1u << option;
+    seen |= BIT(option);
   }
-  if (seen & 1u << CALIBRATE) asked->kind = MEASURE;
-  check_together(asked, seen, argc - optind);
+  if (seen & BIT(CALIBRATE)) asked->kind = MEASURE;
+  const char *wrong = wrong_together(asked, seen, argc - optind);
+  if (wrong) set_mistake(asked, wrong, "");
   asked->options.plan_path = argv[optind];
   asked->calibrate.device = asked->options.device;
   asked->calibrate.backend = asked->options.backend, asked->calibrate.force_p2p = asked->options.force_p2p;
