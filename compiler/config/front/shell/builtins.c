@@ -239,6 +239,7 @@ static void leave(nxc_shell *s, const call *c) {
   if (loop && (frame == NULL || !frame->loop)) return;
   if (frame != NULL && !exits) nxc_shell_join(s, again ? &frame->again : &frame->leaves);
   s->ended = true;
+  s->gave_up = exits && (s->state.status != NXC_YES || nxc_shell_n_launches(s) == 0);
 }
 
 /* -- running --------------------------------------------------------------------------------------------- */
@@ -290,6 +291,7 @@ static void take_option(nxc_shell *s, const call *c) {
   if (c->n_words > 2) nxc_shell_set_unknown(s, string(s, &c->words[2]), c->command->at);
   nxc_shell_set_unknown(s, "OPTARG", c->command->at);
   s->state.status = s->state.arguments_known ? NXC_MAYBE : NXC_NO; /* a script is read without arguments */
+  s->assumes = s->assumes || !s->state.arguments_known;
 }
 
 static void succeed(nxc_shell *s, const call *c) {

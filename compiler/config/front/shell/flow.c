@@ -31,27 +31,54 @@ static void run_perhaps(nxc_shell *s, const nxc_shell_command *command) {
   nxc_shell_take(s, &ways);
 }
 
+/* Whether the script ends for want of what its caller would give. */
+static bool gives_up(nxc_shell *s, const nxc_shell_command *command) {
+  bool up = s->ended && s->gave_up && s->assumes && !s->failed;
+  if (up)
+    nxc_shell_note(s, command->at, "called as it is here the script ends at this test; it is judged as if it "
+                                   "went on");
+  return up;
+}
+
 void nxc_shell_run_either(nxc_shell *s, const nxc_shell_command *command) {
   nxc_shell_run(s, command->children[0]);
   if (s->ended || s->failed) return;
   nxc_truth wanted = command->kind == NXC_COMMAND_AND ? NXC_YES : NXC_NO;
   if (s->state.status == wanted) {
+    nxc_shell_state before = nxc_shell_snapshot(s);
     nxc_shell_run(s, command->children[1]);
+    if (!gives_up(s, command)) return;
+    s->state = before, s->ended = false;
+    s->state.status = nxc_truth_not(wanted);
   } else if (s->state.status == NXC_MAYBE) {
     s->state.status = nxc_truth_not(wanted); /* of the way that leaves the second out */
     run_perhaps(s, command->children[1]);
   }
 }
 
-void nxc_shell_run_if(nxc_shell *s, const nxc_shell_command *command) {
+typedef void branching(nxc_shell *s, const nxc_shell_command *command, bool doubts);
+
+/* Follows what is certain; where the script ends there, every way. */
+static void branch(nxc_shell *s, const nxc_shell_command *command, branching *run) {
+  nxc_shell_state before = nxc_shell_snapshot(s);
+  size_t n_launches = nxc_shell_n_launches(s);
+  run(s, command, false);
+  if (!gives_up(s, command)) return;
+  nxc_shell_forget_launches(s, n_launches);
+  s->state = before, s->ended = false;
+  run(s, command, true);
+}
+
+static void run_if(nxc_shell *s, const nxc_shell_command *command, bool doubts) {
   nxc_shell_ways ways = {0};
   size_t i = 0;
   bool open = true;
   for (; open && i + 1 < command->n_children && !s->ended && !s->failed; i += 2) {
     nxc_shell_run(s, command->children[i]);
+    if (doubts) s->state.status = NXC_MAYBE;
     if (s->ended || s->state.status == NXC_NO) continue;
     open = s->state.status == NXC_MAYBE;
-    if (open)
+    if (open && !doubts)
       nxc_shell_note(s, command->at, "nothing here tells whether this test holds: both ways are followed");
     nxc_shell_state before = {0};
     if (open) before = nxc_shell_snapshot(s);
@@ -67,6 +94,10 @@ void nxc_shell_run_if(nxc_shell *s, const nxc_shell_command *command) {
   nxc_shell_take(s, &ways);
 }
 
+void nxc_shell_run_if(nxc_shell *s, const nxc_shell_command *command) {
+  branch(s, command, run_if);
+}
+
 static nxc_truth clause_fits(nxc_shell *s, const nxc_shell_clause *clause, const nxc_text *subject) {
   nxc_truth fits = NXC_NO;
   for (size_t i = 0; i < clause->n_patterns && fits != NXC_YES; i++) {
@@ -76,15 +107,16 @@ static nxc_truth clause_fits(nxc_shell *s, const nxc_shell_clause *clause, const
   return fits;
 }
 
-void nxc_shell_run_case(nxc_shell *s, const nxc_shell_command *command) {
+static void run_case(nxc_shell *s, const nxc_shell_command *command, bool doubts) {
   nxc_shell_ways ways = {0};
   s->testing = true;
   nxc_text word = nxc_shell_expand_one(s, &command->words[0]), subject = nxc_shell_known_text(&word);
   s->testing = false;
-  bool open = true, noted = false;
+  bool open = true, noted = doubts;
   for (size_t i = 0; i < command->n_clauses && open && !s->failed; i++) {
     const nxc_shell_clause *clause = &command->clauses[i];
     nxc_truth fits = clause_fits(s, clause, &subject);
+    if (doubts && fits == NXC_NO) fits = NXC_MAYBE; /* what fits is where it ended */
     if (fits == NXC_NO) continue;
     open = fits == NXC_MAYBE;
     if (open && !noted)
@@ -106,6 +138,10 @@ void nxc_shell_run_case(nxc_shell *s, const nxc_shell_command *command) {
   }
   if (open) nxc_shell_join(s, &ways);
   nxc_shell_take(s, &ways);
+}
+
+void nxc_shell_run_case(nxc_shell *s, const nxc_shell_command *command) {
+  branch(s, command, run_case);
 }
 
 /* -- loops ----------------------------------------------------------------------------------------------- */
@@ -226,6 +262,7 @@ void nxc_shell_run_while(nxc_shell *s, const nxc_shell_command *command) {
     s->state.status = NXC_YES;
     if (goes_on == NXC_MAYBE && asks_arguments(s, test)) {
       nxc_shell_note(s, command->at, "the script is judged as if it were called without arguments");
+      s->assumes = true;
       break;
     }
     if (goes_on == NXC_NO) break;

@@ -100,7 +100,7 @@ static bool find_special(nxc_shell *s, const char *name, const nxc_text *written
   if (isdigit((unsigned char)*name) && strcmp(name, "0") != 0) {
     size_t number = strtoul(name, NULL, 10);
     if (number >= 1 && number <= state->n_arguments) add(s, to, "0", state->arguments[number - 1]);
-    else if (!state->arguments_known) to->missing = true;
+    else if (!state->arguments_known) to->missing = s->assumes = true;
   } else if (*name == '@' || *name == '*') {
     to->list = true;
     to->set = state->n_arguments > 0;
@@ -160,7 +160,7 @@ static void find_outside(nxc_shell *s, const nxc_shell_parameter *p, const nxc_t
   if (minds || s->testing) *nxc_names_slot(s->expected, p->name, strlen(p->name)) = s;
   if (value != NULL && p->all == '\0')
     add(s, to, "0", nxc_text_from(s->arena, value, strlen(value), at, NXC_MARK_ENVIRONMENT));
-  else to->missing = true;
+  else to->missing = s->assumes = true;
 }
 
 static found find(nxc_shell *s, const nxc_shell_parameter *p, const nxc_text *written) {

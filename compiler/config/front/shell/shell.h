@@ -4,7 +4,8 @@
  * (launch.c).
  *
  * Nothing is run. Where a condition cannot be told both ways are followed, and what they leave different is
- * unknown afterwards. A path that exits ends; what follows is told by the others. */
+ * unknown afterwards. A path that exits ends; what follows is told by the others. A script that ends because
+ * it is not called here as it is meant to be (no arguments, no environment) is followed as if it were. */
 #ifndef NXC_SHELL_SHELL_H
 #define NXC_SHELL_SHELL_H
 
@@ -80,6 +81,8 @@ typedef struct nxc_shell {
   nxc_arena *arena;
   nxc_shell_state state;
   bool ended;  /* this path goes no further */
+  bool gave_up; /* the last that ended did so by an exit, before any launch or as a failure */
+  bool assumes; /* that variables are not set, or that there are no arguments */
   bool failed; /* reported: nothing more is followed */
   bool captures; /* output is taken */
   bool plain;   /* {} are bytes like any other */
