@@ -176,7 +176,8 @@ int main(int argc, char **argv) {
   if (!nxr_world_open(&world, 60, &fault)) return 1;
   const nx_atom atoms[] = {{0, world.size, 1, 0}};
   const nx_arena_record arenas[] = {{NX_ARENA_comm, NX_ARENA_SHARED, ARENA_BYTES, 0}};
-  const nx_run run = {.n_ranks = world.size, .n_hosts = 1, .n_threads = 1, .n_slots = 1};
+  const nx_run run = {.n_ranks = world.size, .n_hosts = 1, .n_threads = 1, .n_slots = 1,
+                      .target = NX_TARGET_CPU_AVX2};
   const nx_chunk chunk = {.n_slots = 1, .arena_bytes = {[NX_ARENA_comm] = ARENA_BYTES}};
   nx_plan plan = {.strings = "", .chunks = &chunk, .atoms = atoms, .arenas = arenas, .run = &run};
   plan.n[NX_SECTION_ATOMS] = plan.n[NX_SECTION_ARENAS] = plan.n[NX_SECTION_CHUNKS] = 1;
