@@ -35,15 +35,25 @@ static double bytes_of(nx_dtype type) {
 }
 
 /* Keys that a query reads of those that a layout lets live, in whole blocks. */
-static double keys_of_layout(const nxc_model *m, const nxc_attention_spec *attention) {
+static double keys_of_layout(const nxc_model *m, const nxc_attention_spec *attention, int64_t tokens) {
   nxc_arena *arena = nxc_arena_new();
   nxc_sparse_layout layout =
-      nxc_sparse_layout_make(arena, &m->sparsity, attention->sparse, attention->heads, m->sequence);
+      nxc_sparse_layout_make(arena, &m->sparsity, attention->sparse, attention->heads, tokens);
   double live = 0;
   for (int64_t i = 0; i < layout.n_layouts * layout.n_blocks * layout.n_words; i++)
     live += __builtin_popcountll((unsigned long long)layout.bits[i]);
   nxc_arena_free(arena);
   return live / (double)(layout.n_layouts * layout.n_blocks) * (double)m->sparsity.block;
+}
+
+enum { MOST_BLOCKS = 1024 };
+
+/* Layouts of long sequences are not made: keys go on as they grow up to there. */
+static double sparse_keys(const nxc_model *m, const nxc_attention_spec *attention) {
+  int64_t most = MOST_BLOCKS * m->sparsity.block;
+  if (m->sequence <= most) return keys_of_layout(m, attention, m->sequence);
+  double half = keys_of_layout(m, attention, most / 2), all = keys_of_layout(m, attention, most);
+  return all + (all - half) / (double)(most / 2) * (double)(m->sequence - most);
 }
 
 static void read_sparsity(const nxc_model *m, nxc_sizes *z) {
@@ -54,7 +64,7 @@ static void read_sparsity(const nxc_model *m, nxc_sizes *z) {
     for (int64_t layer = 0; layer < m->layers; layer++) layers += m->spec_of[layer] == i;
     if (attention->sparse == NXC_SPARSE_NONE || layers == 0) continue;
     n += layers;
-    keys += layers * keys_of_layout(m, attention);
+    keys += layers * sparse_keys(m, attention);
   }
   z->sparse = n / z->layers;
   z->sparse_keys = n > 0 ? keys / n : 0;

@@ -177,6 +177,10 @@ static void test_sparse(void **unused) {
   double saved = whole.t.parts[NXC_SPENT_ATTENTION] - local.t.parts[NXC_SPENT_ATTENTION];
   assert_true(saved > 0.9 * whole.t.parts[NXC_SPENT_ATTENTION]);
   assert_true(fabs(whole.t.step_s - half.t.step_s - saved / 2) < 1e-6 * whole.t.step_s);
+  /* a layout of a long sequence is followed from shorter ones: a window stays what it is */
+  estimate longer = estimate_of("neox", SPARSE "model.attention_pattern=[local] model.sequence=131072");
+  assert_true(fabs(longer.sizes.sparse_keys - local.e.sizes.sparse_keys) < 5);
+  program_end(&longer.c);
   double less = 24 * 2048 * 16 * 2 * (2048 - local.e.sizes.sparse_keys);
   assert_true(fabs(memory_of_first(&whole.e) - memory_of_first(&local.e) - less) < 1);
   program_end(&whole.e.c);
