@@ -127,7 +127,8 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   uint32_t world = r->request->training->layout.world;
   fprintf(out, "%s on %s, %u rank%s\n", r->file, r->request->machine->name, world, world == 1 ? "" : "s");
-  fprintf(out, "%.0f combinations, %zu divide, %zu fit", nxc_space_size(&result->space), result->n_divide,
+  double size = nxc_space_size(&result->space);
+  fprintf(out, "%.0f combination%s, %zu divide, %zu fit", size, size == 1 ? "" : "s", result->n_divide,
           result->n_fit);
   if (r->request->memory_bytes > 0) fprintf(out, " in %s", show_memory(r, r->request->memory_bytes));
   fprintf(out, "; %zu judged, %zu refused%s\n", result->n_judged, result->n_refused,
