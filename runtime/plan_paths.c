@@ -5,9 +5,15 @@
 #include "runtime/files/fence.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static bool allows(const char *path, const char *what, nxr_fault *fault) {
   return path == NULL || path[0] == '\0' || nxr_fence_allows_folder(path, what, fault);
+}
+
+/* It may be a name of something built in; what is not there is not read. */
+static bool allows_tokenizer(const char *path, nxr_fault *fault) {
+  return access(path, F_OK) != 0 || allows(path, "run.tokenizer", fault);
 }
 
 /* The files of a dataset are looked at when they are mapped; its tokenizer is a folder beside them. */
@@ -30,7 +36,6 @@ bool nxr_plan_paths_allowed(const nx_plan *plan, const char *directory, const ch
                {temporary, "checkpoint.temporary_directory"},
                {nx_plan_text(plan, names->tensorboard), "run.tensorboard"},
                {nx_plan_text(plan, names->load), "checkpoint.load"},
-               {nx_plan_text(plan, names->tokenizer), "run.tokenizer"},
                {nx_plan_string(plan, plan->run->init_from), "run.init_from"},
                {nx_plan_string(plan, plan->run->adapter_from), "lora.init_from"}};
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
@@ -38,6 +43,6 @@ bool nxr_plan_paths_allowed(const nx_plan *plan, const char *directory, const ch
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SOURCES]; i++)
     if (!allows_source(plan, &plan->sources[i], fault)) return false;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_RECIPES]; i++)
-    if (!allows(nx_plan_string(plan, plan->recipes[i].tokenizer), "run.tokenizer", fault)) return false;
-  return true;
+    if (!allows_tokenizer(nx_plan_string(plan, plan->recipes[i].tokenizer), fault)) return false;
+  return allows_tokenizer(nx_plan_text(plan, names->tokenizer), fault);
 }

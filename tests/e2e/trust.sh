@@ -109,7 +109,7 @@ expect '--trust-weights alone' 2 'trust-weights belongs to --trust' $run begins.
 fence="--allow data --allow runs"
 rm -rf runs
 mkdir runs
-plan fits
+plan fits run.tokenizer=bytes
 expect 'a plan within the folders that are allowed' 0 '^step 2/2' $run fits.bin $fence
 plan hostile run.directory="$here/outside/run"
 expect 'a plan that leads out of them, on two ranks' 1 'run.directory: .* is outside of the folders' $run hostile.bin $fence
