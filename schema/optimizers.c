@@ -38,16 +38,12 @@ uint32_t nx_optimizer_n_states(const nx_optimizer_row *row) {
   return n;
 }
 
-const nx_optimizer_row *nx_optimizer_with(const char *name, bool momentum) {
-  static const struct {
-    const char *name, *other;
-  } pairs[] = {
-#define MOMENTUM(rule, other) {#rule, #other},
+const nx_optimizer_variant *nx_optimizer_variant_at(uint32_t index) {
+  static const nx_optimizer_variant variants[] = {
+#define VARIANT(rule, setting, other) {#rule, #setting, #other},
 #include "schema/optimizers.def"
   };
-  for (size_t i = 0; momentum && i < sizeof pairs / sizeof *pairs; i++)
-    if (strcmp(pairs[i].name, name) == 0) return nx_optimizer_find(pairs[i].other);
-  return nx_optimizer_find(name);
+  return index < sizeof variants / sizeof *variants ? &variants[index] : NULL;
 }
 
 uint32_t nx_optimizer_keeps(const char *name, uint32_t otherwise) {

@@ -29,8 +29,13 @@ typedef struct nx_optimizer_row {
 const nx_optimizer_row *nx_optimizer_find(const char *name);
 const nx_optimizer_row *nx_optimizer_of(uint32_t op);
 uint32_t nx_optimizer_n_states(const nx_optimizer_row *row);
-/* The rule that is meant by a name: with momentum another one, where there is one of its own. */
-const nx_optimizer_row *nx_optimizer_with(const char *name, bool momentum);
+/* Another rule that is meant where a setting optimizer.SETTING is not 0, or true. */
+typedef struct nx_optimizer_variant {
+  const char *rule, *setting, *other;
+} nx_optimizer_variant;
+
+/* The index-th of all of them; NULL behind the last. */
+const nx_optimizer_variant *nx_optimizer_variant_at(uint32_t index);
 /* How many numbers a rule keeps of each parameter's, one that nxrun does not run too; `otherwise` of an
  * unknown one. */
 uint32_t nx_optimizer_keeps(const char *name, uint32_t otherwise);

@@ -15,13 +15,23 @@ enum {
   NX_SEGMENT_EXPONENTIAL,
   NX_SEGMENT_POLYNOMIAL,
   NX_SEGMENT_ROOT,
-  NX_SEGMENT_INVERSE
+  NX_SEGMENT_INVERSE,
+  NX_SEGMENT_LOGARITHM,
+  NX_SEGMENT_TRIANGLE
 };
 
 typedef struct nx_segment {
   int64_t kind, first, every;
   double origin, span, from, to, exponent, towards, least;
 } nx_segment;
+
+/* From `from` up to `to` in the share `exponent` of each span, and down again; each time to `towards` of the
+ * height before. */
+static inline double nx_segment_triangle(const nx_segment *s, double r) {
+  double cycle = floor(r), x = r - cycle, up = s->exponent;
+  double height = x <= up ? x / up : (1 - x) / (1 - up);
+  return s->from + (s->to - s->from) * height * pow(s->towards, cycle);
+}
 
 static inline double nx_segment_shape(const nx_segment *s, double done, double span) {
   double r = done / span, left = fmax(0, (span - done) / span);
@@ -35,6 +45,8 @@ static inline double nx_segment_shape(const nx_segment *s, double done, double s
     return s->towards + (s->from - s->towards) * pow((s->to - s->towards) / (s->from - s->towards), r);
   case NX_SEGMENT_POLYNOMIAL: return s->to + (s->from - s->to) * pow(left, s->exponent);
   case NX_SEGMENT_ROOT: return s->from + (s->to - s->from) * pow(r, s->exponent);
+  case NX_SEGMENT_LOGARITHM: return s->from + (s->to - s->from) * (log(fmax(done, 1)) / log(span));
+  case NX_SEGMENT_TRIANGLE: return nx_segment_triangle(s, r);
   default: return s->from * pow(r, -s->exponent);
   }
 }

@@ -15,6 +15,7 @@ void ref_clip_scale(const ref_call *call) {
   }
   for (int64_t i = 1; i < s.n_elements; i++) sum += ref_load(&s, i);
   double root = sqrt(sum) / factor;
+  if (ref_int(call, NX_clip_scale_maximize)) factor = -factor;
   double ratio = clip / (root + 1e-6);
   ref_store(&norm, 0, root);
   ref_store(&scale, 0, isfinite(root) ? (ratio > 1 ? 1 : ratio) / factor : NAN);

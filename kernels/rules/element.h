@@ -45,6 +45,69 @@ static inline void rule_adamw(const rule_step *step, real *restrict p, real *con
   }
 }
 
+static inline void rule_adamw_amsgrad(const rule_step *step, real *restrict p, real *const *states,
+                                      const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_adamw_amsgrad_beta1], rest1 = (real)(1 - number[NX_adamw_amsgrad_beta1]);
+  const real beta2 = (real)number[NX_adamw_amsgrad_beta2], rest2 = (real)(1 - number[NX_adamw_amsgrad_beta2]);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+  const real rate = (real)(step->lr / (1 - power[NX_adamw_amsgrad_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_adamw_amsgrad_beta2]));
+  const real epsilon = (real)number[NX_adamw_amsgrad_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
+    m[i] = first;
+    v[i] = second;
+    most[i] = greatest;
+    p[i] = p[i] * kept - rate * (first / (rule_sqrt(greatest) * root + epsilon));
+  }
+}
+
+static inline void rule_adam_amsgrad(const rule_step *step, real *restrict p, real *const *states,
+                                     const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_adam_amsgrad_beta1], rest1 = (real)(1 - number[NX_adam_amsgrad_beta1]);
+  const real beta2 = (real)number[NX_adam_amsgrad_beta2], rest2 = (real)(1 - number[NX_adam_amsgrad_beta2]);
+  const real scale = (real)step->scale, decay = (real)step->decay;
+  const real rate = (real)(step->lr / (1 - power[NX_adam_amsgrad_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_adam_amsgrad_beta2]));
+  const real epsilon = (real)number[NX_adam_amsgrad_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
+    m[i] = first;
+    v[i] = second;
+    most[i] = greatest;
+    p[i] -= rate * (first / (rule_sqrt(greatest) * root + epsilon));
+  }
+}
+
+static inline void rule_rmsprop_centered(const rule_step *step, real *restrict p, real *const *states,
+                                         const real *restrict g, int64_t n) {
+  real *restrict square = states[0], *restrict average = states[1];
+  const double *number = step->number;
+  const real alpha = (real)number[NX_rmsprop_centered_alpha],
+             rest = (real)(1 - number[NX_rmsprop_centered_alpha]);
+  const real epsilon = (real)number[NX_rmsprop_centered_epsilon];
+  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real squares = alpha * square[i] + rest * (gradient * gradient);
+    real mean = alpha * average[i] + rest * gradient;
+    square[i] = squares;
+    average[i] = mean;
+    p[i] -= lr * (gradient / (rule_sqrt(rule_max(squares - mean * mean, 0)) + epsilon));
+  }
+}
+
 static inline void rule_onebitadam(const rule_step *step, real *restrict p, real *const *states,
                                    const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict v = states[1];
@@ -268,8 +331,9 @@ static inline real rule_anyprecision_update(real first, real second, real rate, 
   return rate * (first / (rule_sqrt(second) * root + epsilon));
 }
 
-static inline void rule_anyprecision_adamw(const rule_step *step, real *restrict p, real *const *states,
-                                           const real *restrict g, int64_t n) {
+/* With types that are known where it is compiled the loops become vectors. */
+static inline void anyprecision_adamw_as(const rule_step *step, real *restrict p, real *const *states,
+                                         const real *restrict g, int64_t n, nx_dtype type) {
   real *restrict m = states[0], *restrict v = states[1];
   const double *number = step->number, *power = step->power;
   const real beta1 = (real)number[NX_anyprecision_adamw_beta1],
@@ -280,20 +344,28 @@ static inline void rule_anyprecision_adamw(const rule_step *step, real *restrict
   const real rate = (real)(step->lr / (1 - power[NX_anyprecision_adamw_beta1]));
   const real root = (real)(1 / sqrt(1 - power[NX_anyprecision_adamw_beta2]));
   const real epsilon = (real)number[NX_anyprecision_adamw_epsilon];
-  const nx_dtype m_type = step->states[0], v_type = step->states[1];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
-    real first = rule_stored(beta1 * m[i] + rest1 * gradient, m_type);
-    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), v_type);
+    real first = rule_stored(beta1 * m[i] + rest1 * gradient, type);
+    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), type);
     m[i] = first;
     v[i] = second;
     p[i] = p[i] * kept - rule_anyprecision_update(first, second, rate, root, epsilon);
   }
 }
 
-static inline void rule_kahan_adamw(const rule_step *step, real *restrict p, real *const *states,
-                                    const real *restrict g, int64_t n) {
+static inline void rule_anyprecision_adamw(const rule_step *step, real *restrict p, real *const *states,
+                                           const real *restrict g, int64_t n) {
+  switch (step->states[0]) {
+  case NX_f32: anyprecision_adamw_as(step, p, states, g, n, NX_f32); return;
+  case NX_bf16: anyprecision_adamw_as(step, p, states, g, n, NX_bf16); return;
+  default: anyprecision_adamw_as(step, p, states, g, n, step->states[0]);
+  }
+}
+
+static inline void kahan_adamw_as(const rule_step *step, real *restrict p, real *const *states,
+                                  const real *restrict g, int64_t n, nx_dtype p_type, nx_dtype type) {
   real *restrict m = states[0], *restrict v = states[1], *restrict lost = states[2];
   const double *number = step->number, *power = step->power;
   const real beta1 = (real)number[NX_kahan_adamw_beta1], beta2 = (real)number[NX_kahan_adamw_beta2];
@@ -303,21 +375,31 @@ static inline void rule_kahan_adamw(const rule_step *step, real *restrict p, rea
   const real rate = (real)(step->lr / (1 - power[NX_kahan_adamw_beta1]));
   const real root = (real)(1 / sqrt(1 - power[NX_kahan_adamw_beta2]));
   const real epsilon = (real)number[NX_kahan_adamw_epsilon];
-  const nx_dtype p_type = step->param, m_type = step->states[0], v_type = step->states[1];
-  const nx_dtype lost_type = step->states[2];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
-    real first = rule_stored(beta1 * m[i] + rest1 * gradient, m_type);
-    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), v_type);
+    real first = rule_stored(beta1 * m[i] + rest1 * gradient, type);
+    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), type);
     real change = rule_anyprecision_update(first, second, rate, root, epsilon);
-    real due = rule_stored(lost[i] - change, lost_type), old = rule_stored(p[i] * kept, p_type);
+    real due = rule_stored(lost[i] - change, type), old = rule_stored(p[i] * kept, p_type);
     real new = rule_stored(old + due, p_type);
     m[i] = first;
     v[i] = second;
     lost[i] = due + (old - new);
     p[i] = new;
   }
+}
+
+static inline void rule_kahan_adamw(const rule_step *step, real *restrict p, real *const *states,
+                                    const real *restrict g, int64_t n) {
+  const nx_dtype p_type = step->param, type = step->states[0];
+  bool short_p = p_type == NX_bf16, short_states = type == NX_bf16;
+  bool known = (short_p || p_type == NX_f32) && (short_states || type == NX_f32);
+  if (!known) kahan_adamw_as(step, p, states, g, n, p_type, type);
+  else if (short_p && short_states) kahan_adamw_as(step, p, states, g, n, NX_bf16, NX_bf16);
+  else if (short_p) kahan_adamw_as(step, p, states, g, n, NX_bf16, NX_f32);
+  else if (short_states) kahan_adamw_as(step, p, states, g, n, NX_f32, NX_bf16);
+  else kahan_adamw_as(step, p, states, g, n, NX_f32, NX_f32);
 }
 
 static inline void rule_signsgd(const rule_step *step, real *restrict p, real *const *states,

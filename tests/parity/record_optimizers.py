@@ -183,6 +183,10 @@ def cases():
     sgd = {"momentum": 0.9, "dampening": 0.0, "nesterov": 0}
     yield "adamw", adam, 1e-2, 0.1, optim.AdamW, torch_adam
     yield "adam", adam, 1e-2, 0.1, optim.Adam, torch_adam
+    yield "adamw_amsgrad", adam, 1e-2, 0.1, optim.AdamW, {**torch_adam, "amsgrad": True}
+    yield "adam_amsgrad", adam, 1e-2, 0.1, optim.Adam, {**torch_adam, "amsgrad": True}
+    yield ("rmsprop_centered", {"alpha": 0.9, "epsilon": 1e-8}, 1e-2, 0.1, optim.RMSprop,
+           {"alpha": 0.9, "eps": 1e-8, "centered": True})
     yield "adamax", adam, 1e-2, 0.1, optim.Adamax, torch_adam
     yield "sgd", {}, 1e-2, 0.1, optim.SGD, {}
     yield "sgd_momentum", sgd, 1e-2, 0.1, optim.SGD, {"momentum": 0.9}

@@ -58,7 +58,7 @@ def of_nemo(nemo, name, **sched):
     opt = optimizer()
     cls = getattr(nemo, name, None) or getattr(torch.optim.lr_scheduler, name)
     args = dict(sched)
-    if name not in ("StepLR", "ExponentialLR"):
+    if name not in ("StepLR", "ExponentialLR", "CyclicLR"):
         args["max_steps"] = N
     return rates_of(cls(opt, **args), opt)
 
@@ -123,6 +123,11 @@ def nemo_cases(nemo):
              ("InverseSquareRootAnnealing", {}),
              ("PolynomialDecayAnnealing", {"warmup_steps": 4, "power": 2.5, "min_lr": 3e-4}),
              ("PolynomialHoldDecayAnnealing", {"warmup_steps": 4, "hold_steps": 6, "power": 0.5}),
+             ("T5InverseSquareRootAnnealing", {"constant_steps": 9}),
+             ("T5InverseSquareRootAnnealing", {"constant_steps": 1}),
+             ("CyclicLR", {"base_lr": 1e-4, "max_lr": 2e-3, "step_size_up": 7, "cycle_momentum": False}),
+             ("CyclicLR", {"base_lr": 0.0, "max_lr": 3e-3, "step_size_up": 4, "step_size_down": 9,
+                           "mode": "triangular2", "cycle_momentum": False}),
              ("StepLR", {"step_size": 12, "gamma": 0.3}), ("ExponentialLR", {"gamma": 0.93})]
     for name, sched in cases:
         options = [f"model.optim.sched.{key}={value!r}" for key, value in sched.items()]
@@ -157,6 +162,22 @@ def neox_cases(neox):
                    of_neox(neox, style, total, warmup, least=9e-4))
 
 
+def deepspeed_warmup_decay(warmup, total):
+    """DeepSpeed's WarmupDecayLR, which GPT-NeoX has with 1-bit Adam: its formula."""
+    warmup, rates = max(2, warmup), [0.0]
+    for last in range(N - 1):
+        rising = math.log(last + 1) / math.log(warmup)
+        rates.append(LR * (rising if last < warmup else max(0.0, (total - last) / max(1.0, total - warmup))))
+    return rates
+
+
+def deepspeed_cases():
+    for total, warmup in ((N, 0.1), (40, 0.3), (75, 0.0)):
+        yield ("neox", ["optimizer.type=OneBitAdam", "zero_optimization.stage=0", f"optimizer.params.lr={LR!r}",
+                        "min_lr=0.0009", "lr_decay_style=linear", f"train_iters={N}", f"lr_decay_iters={total}",
+                        f"warmup={warmup}"], deepspeed_warmup_decay(int(N * warmup), total))
+
+
 def xorl_cases(xorl):
     for style in ("constant", "linear", "cosine"):
         yield ("xorl", [f"train.lr={LR!r}", "train.lr_min=0.0001", f"train.lr_decay_style={style}",
@@ -177,7 +198,7 @@ def main():
     sys.modules["logging_stub"] = types.SimpleNamespace(logging=types.SimpleNamespace(get_logger=lambda *a: None))
     xorl = types.ModuleType("xorl")
     exec(compile(source, "xorl.py", "exec"), xorl.__dict__)
-    cases = [*nemo_cases(nemo), *megatron_cases(megatron), *neox_cases(neox), *xorl_cases(xorl)]
+    cases = [*nemo_cases(nemo), *megatron_cases(megatron), *neox_cases(neox), *deepspeed_cases(), *xorl_cases(xorl)]
     out = pathlib.Path(__file__).parent / "recorded" / "schedulers.txt"
     with out.open("w") as file:
         for dialect, options, rates in cases:

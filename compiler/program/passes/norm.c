@@ -100,6 +100,8 @@ nxc_id nxc_norm_build(nxc_graph *graph, const nxc_training *t) {
                                       .in = {sum, graph->gradient_factor},
                                       .out = {graph->grad_norm, scale},
                                       .when = NX_WHEN_MIDDLE,
-                                      .attrs = {[NX_clip_scale_clip] = nxc_real(t->optimizer.clip_norm)}});
+                                      .attrs = {[NX_clip_scale_clip] = nxc_real(t->optimizer.clip_norm),
+                                                [NX_clip_scale_maximize] =
+                                                    nxc_integer(t->optimizer.maximizes)}});
   return scale;
 }

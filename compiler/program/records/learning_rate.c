@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum { RISE_ASKED, RISE_ZERO, RISE_FIRST };
-enum { DECAY, TRAINING, WARMUP, RISE, PERIOD, PERIODS };
-enum { LEAST, ZERO, FACTOR, HALF };
+enum { DECAY, TRAINING, WARMUP, RISE, PERIOD, PERIODS, CYCLE, STEPS };
+enum { LEAST, ZERO, FACTOR, HALF, CYCLES };
 enum { STOPS, GOES };
 
 typedef struct row {
@@ -27,9 +27,9 @@ typedef struct schedule {
   const row *row;
   double peak, least, initial;
   double warmup, hold, end; /* the decay is over `end` steps after the first */
-  double period, factor, power;
+  double period, fall, factor, power; /* fall: steps of a cycle behind its period */
   double unit; /* see nxc_learning_rate_unit; all steps here are so many */
-  bool first_learns, second_again; /* how it rises: schedule.rise */
+  bool first_learns, second_again, logs; /* how it rises: schedule.rise */
 } schedule;
 
 int64_t nxc_learning_rate_unit(const nxc_settings *s) {
@@ -47,7 +47,8 @@ static schedule read_schedule(const nxc_settings *s, double peak, double least) 
                  .end = (max_steps - nxc_number(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS)) * unit,
                  .factor = nxc_number(s, NX_SETTING_SCHEDULE_FACTOR),
                  .power = nxc_number(s, NX_SETTING_SCHEDULE_POWER),
-                 .second_again = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "second_step")};
+                 .second_again = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "second_step"),
+                 .logs = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "logarithm")};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (nxc_is(s, NX_SETTING_SCHEDULE_NAME, rows[i].name)) of.row = &rows[i];
   of.first_learns = of.row->rise == RISE_FIRST ||
@@ -55,6 +56,9 @@ static schedule read_schedule(const nxc_settings *s, double peak, double least) 
   if (nxc_has(s, NX_SETTING_SCHEDULE_WIDTH))
     of.peak /= sqrt(nxc_number(s, NX_SETTING_SCHEDULE_WIDTH) * fmax(steps, 1));
   of.period = nxc_number_or(s, NX_SETTING_SCHEDULE_PERIOD, (of.end - of.warmup - of.hold) / unit) * unit;
+  of.fall = nxc_number_or(s, NX_SETTING_SCHEDULE_FALL_STEPS, of.period / unit) * unit;
+  if (of.row->clock == STEPS) of.peak = 1 / sqrt(fmax(of.hold, 1));
+  if (of.logs) of.warmup = fmax(of.warmup, 2 * unit);
   return of;
 }
 
@@ -73,12 +77,23 @@ static int64_t step_behind(double steps) {
   return (int64_t)floor(steps) + 1;
 }
 
+/* Where the rise is a logarithm all is a step later: the first has nothing, and the second its share of 1. */
+static double later_by(const schedule *of) {
+  return of->logs ? of->unit : 0;
+}
+
 /* Where the first step learns already, it is as if the warm-up had begun a step before it. Returns the first
  * step behind the warm-up. */
 static int64_t add_rise(nxc_learning_rate *rate, const schedule *of) {
   double origin = of->first_learns ? -of->unit : 0, span = of->warmup - origin;
   double from = of->first_learns ? 0 : of->initial;
   if (of->warmup <= 0) return 0;
+  if (of->logs) {
+    add_constant(rate, 0, of->initial);
+    add(rate, (nx_segment){.kind = NX_SEGMENT_LOGARITHM, .first = 1, .span = of->warmup, .from = of->initial,
+                           .to = of->peak});
+    return step_behind(of->warmup);
+  }
   nx_segment rise = {.kind = NX_SEGMENT_LINEAR, .origin = origin, .span = span, .from = from, .to = of->peak};
   if (of->second_again) add_constant(rate, 0, from + (of->peak - from) * of->unit / span), rise.first = 1;
   if (step_behind(of->warmup) > rise.first) add(rate, rise);
@@ -87,7 +102,7 @@ static int64_t add_rise(nxc_learning_rate *rate, const schedule *of) {
 
 static void set_clock(nx_segment *fall, const schedule *of) {
   double held = of->warmup + of->hold;
-  fall->origin = held, fall->span = of->end - held;
+  fall->origin = held + later_by(of), fall->span = of->end - held;
   switch (of->row->clock) {
   case TRAINING: fall->origin = 0, fall->span = of->end; break;
   case WARMUP: fall->origin = of->hold, fall->span = fmax(of->warmup, of->unit); break;
@@ -97,6 +112,8 @@ static void set_clock(nx_segment *fall, const schedule *of) {
     break;
   case PERIOD: fall->span = of->period; break;
   case PERIODS: fall->span = of->period, fall->every = (int64_t)of->period; break;
+  case CYCLE: fall->span = of->period + of->fall, fall->exponent = of->period / fall->span; break;
+  case STEPS: fall->origin = 0, fall->span = fmax(of->hold, 1); break;
   }
 }
 
@@ -106,6 +123,7 @@ static void set_target(nx_segment *fall, const schedule *of) {
   case HALF: fall->towards = 2 * of->least - of->peak; return;
   case ZERO: fall->to = 0, fall->least = of->least; return;
   case FACTOR: fall->to = of->peak * of->factor, fall->least = of->least; return;
+  case CYCLES: fall->from = of->least, fall->to = of->peak, fall->towards = of->factor; return;
   }
 }
 
@@ -128,7 +146,7 @@ nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double peak, 
   nxc_learning_rate rate = {.max_steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0),
                             .by_samples = nxc_learning_rate_unit(s) > 1};
   const schedule of = read_schedule(s, peak, least);
-  int64_t first = add_rise(&rate, &of), behind = step_behind(of.end);
+  int64_t first = add_rise(&rate, &of), behind = step_behind(of.end + later_by(&of));
   bool falls = of.row->kind != NX_SEGMENT_CONSTANT, room = of.end > of.warmup + fmax(of.hold, 0);
   if (!falls) add_constant(&rate, first, of.peak);
   else if (room || of.row->end == GOES) add_fall(&rate, &of, first);

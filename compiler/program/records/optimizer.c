@@ -46,6 +46,21 @@ static nxc_update update_of(const nxc_settings *s, const nx_optimizer_row *rule)
   return update;
 }
 
+static bool is_set(const nxc_settings *s, const char *name) {
+  nxc_setting_id id = nxc_setting_find(nxc_arena_printf(nxc_settings_arena(s), "optimizer.%s", name));
+  if (id == NX_N_SETTINGS || !nxc_has(s, id)) return false;
+  return nxc_settings_value(s, id)->kind == NXC_BOOL ? nxc_flag(s, id) : nxc_number(s, id) > 0;
+}
+
+/* The rule of optimizer.name, or its variant. */
+static const nx_optimizer_row *rule_of(const nxc_settings *s) {
+  const char *name = nxc_text(s, NX_SETTING_OPTIMIZER_NAME), *meant = name;
+  const nx_optimizer_variant *variant;
+  for (uint32_t i = 0; (variant = nx_optimizer_variant_at(i)) != NULL; i++)
+    if (strcmp(variant->rule, name) == 0 && is_set(s, variant->setting)) meant = variant->other;
+  return nx_optimizer_find(meant);
+}
+
 /* ---- groups ---- */
 
 /* "name=number", up to a blank; returns where the text goes on, NULL where it is none. */
@@ -108,9 +123,9 @@ static nxc_learning_rate read_weight_decay(const nxc_settings *s) {
 }
 
 nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
-  bool momentum = nxc_number_or(s, NX_SETTING_OPTIMIZER_MOMENTUM, 0) > 0;
   nxc_optimizer o = {
-      .update = update_of(s, nx_optimizer_with(nxc_text(s, NX_SETTING_OPTIMIZER_NAME), momentum)),
+      .update = update_of(s, rule_of(s)),
+      .maximizes = nxc_flag(s, NX_SETTING_OPTIMIZER_MAXIMIZE),
       .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
       .weight_decay = read_weight_decay(s),
       .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX),

@@ -32,6 +32,7 @@ typedef struct nxc_optimizer {
   const nxc_group_pattern *patterns;
   size_t n_patterns;
   int64_t compresses_from; /* steps before those that reduce what bits stand for; 0: none does */
+  bool maximizes;   /* the loss rises */
   double clip_norm; /* DBL_MAX: gradients are not clipped */
   bool begins_anew; /* where a training goes on from another's checkpoint */
 } nxc_optimizer;

@@ -59,6 +59,7 @@ kernel void clip_scale(OPERANDS) {
   factor = X1(0);
 #endif
   double root = sqrt(sum) / factor, ratio = A_clip / (root + 1e-6);
+  if (A_maximize) factor = -factor;
   SET_Y0(0, root);
   SET_Y1(0, isfinite(root) ? (ratio > 1 ? 1 : ratio) / factor : (double)NAN);
 }
