@@ -15,8 +15,6 @@ layout() { # KIND NAME RANKS [SETTING]...
   case $kind in
     experts) set -- "$@" moe.experts=4 moe.top_k=2 moe.aux_loss_coef=0.1 ;;
     lora) set -- "$@" lora.rank=4 lora.alpha=8 run.init_from=weights/checkpoints/step-000001 ;;
-    qlora) set -- "$@" lora.rank=4 lora.alpha=8 lora.base_type=nf4 model.hidden=128 model.ffn_hidden=128 model.kv_heads=4 \
-      run.init_from=wide/checkpoints/step-000001 ;;
     fp16) set -- "$@" precision.preset=fp16 precision.loss_scale_initial=65536 precision.loss_scale_window=2 ;;
     fp8) set -- "$@" precision.products=fp8 precision.fp8_history=3 precision.fp8_amax=max ;;
     dense | four) ;;
