@@ -198,8 +198,14 @@ plan short evaluate.every_steps=4 evaluate.repeats=true
 cp -r long killed
 cat >kill_within <<'END'
 #!/bin/sh
-[ "${PMI_RANK:-0}" -eq 1 ] && { "$@" & p=$!; sleep 2; kill -KILL $p; wait $p; exit 9; }
-exec "$@"
+[ "${PMI_RANK:-0}" -eq 1 ] || exec "$@"
+"$@" & p=$!
+tries=0
+while [ ! -d gone/checkpoints/step-000003 ] && [ $((tries += 1)) -lt 900 ]; do sleep 0.1; done
+sleep 1
+kill -KILL $p
+wait $p
+exit 9
 END
 chmod +x kill_within
 $mpiexec -n 2 ./kill_within "$nxrun" long.bin --dir gone >out 2>&1
