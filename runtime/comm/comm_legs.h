@@ -7,13 +7,15 @@
  * the (s + 1)-th behind it and receives from the (s + 1)-th before it, so that no member is written to by
  * several at once.
  *
- *   sum       every member's part of x goes to the member that sums it, in coordinate order: in rounds, as
- * all parts of one round stand beside each other until they are summed direct    each part goes from its
- * owner straight to every other member ring      parts go around: each member sends to the next alone, so
- * that between hosts each part crosses once columns   each part goes to one member on every host, the one
- * with its owner's place there; window    who then reads the others' in the host's shared window doubling
- * after round k each member has the parts of the 2^(k+1) members up to itself whole     doubling of all of
- * every x, which each member then sums by itself any       doubling of votes, which are united on the way
+ * sum:      every member's part of x goes to the member that sums it, in coordinate order. It goes in
+ *           rounds, as all parts of one round stand beside each other until they are summed.
+ * direct:   each part goes from its owner straight to every other member.
+ * ring:     parts go around. Each member sends to the next alone, so between hosts a part crosses once.
+ * columns:  each part goes to one member on every host, the one with its owner's place there.
+ * window:   that member's part is then read by the others in the host's shared window.
+ * doubling: after round k each member has the parts of the 2^(k+1) members up to itself.
+ * whole:    doubling of all of every x, which each member then sums by itself.
+ * any:      doubling of votes, which are united on the way.
  *
  * Sums have the same bits whatever the legs: whoever sums has all terms, and adds them in coordinate order.
  */
@@ -49,8 +51,7 @@ typedef struct nxr_travel {
   uint32_t n_legs;
   uint64_t n_round;       /* elements of a member's part in a round */
   uint64_t part_bytes;    /* of the staging, for what goes in a round between two members */
-  uint64_t
-      staging_bytes; /* [size] parts that are received, then [size] that are sent, where these are packed */
+  uint64_t staging_bytes; /* [size] parts that are received, then [size] that are sent, where packed */
   uint8_t *staging;       /* while it is under way */
   bool wants_room;        /* for it */
 } nxr_travel;
