@@ -7,13 +7,8 @@
 #ifndef NXC_PROGRAM_H
 #define NXC_PROGRAM_H
 
+#include "compiler/program/emit/emit.h"
 #include "compiler/program/pipeline/pipeline.h"
-
-typedef struct nxc_plan_bytes {
-  const uint8_t *bytes;
-  uint64_t n_bytes;
-  nx_plan plan;
-} nxc_plan_bytes;
 
 /* False, with findings, where the settings do not determine a plan or nxrun cannot execute it. */
 bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink, nxc_plan_bytes *out);

@@ -6,6 +6,13 @@
 
 #include "compiler/program/pipeline/pipeline.h"
 
+/* A plan that is complete, checked and read. */
+typedef struct nxc_plan_bytes {
+  const uint8_t *bytes;
+  uint64_t n_bytes;
+  nx_plan plan;
+} nxc_plan_bytes;
+
 /* A section under construction. */
 typedef struct nxc_section {
   uint8_t *bytes;

@@ -4,7 +4,7 @@
 #ifndef NXC_EMIT_ROUTES_H
 #define NXC_EMIT_ROUTES_H
 
-#include "compiler/program/program.h"
+#include "compiler/program/emit/emit.h"
 
 void nxc_emit_routes(nxc_plan_bytes *plan, const nx_route *routes, uint32_t n_routes, nxc_arena *arena);
 
