@@ -120,7 +120,7 @@ report 'so there is none' $?
 expect 'shares that are none' 2 'no shares' "$nxdata" split ten 0,0 -o none
 expect 'shares that are too many' 2 'no shares' "$nxdata" split ten 1,1,1,1 -o none
 
-expect 'no command' 2 'build, prepare, merge, split, show, info or check' "$nxdata"
+expect 'no command' 2 'build, prepare, merge, split, show, info, check or merge-adapter' "$nxdata"
 expect 'an unknown command' 2 'unknown command frob' "$nxdata" frob
 expect 'an unknown option' 2 'unknown option --frob' "$nxdata" build --frob "$text" -o new
 expect 'no text' 2 'which text' "$nxdata" build -o new

