@@ -5,7 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") link=$(realpath "$4") mpiexec=$5
-. "$(dirname "$0")/lib.sh"
+tests=$(realpath "$(dirname "$0")")
+. "$tests/lib.sh"
 
 one=nxfault-$$-1 two=nxfault-$$-2 # namespaces
 net=10.214.$(($$ % 250 + 1)) cable=
@@ -36,20 +37,7 @@ if ! connect 0 0; then
   finish
 fi
 
-# What mpiexec calls in place of ssh: enter [option]... HOST COMMAND...
-cat >enter <<END
-#!/bin/sh
-while [ "\${1#-}" != "\$1" ]; do shift; done
-case \$1 in *.1) host=$one ;; *) host=$two ;; esac
-shift
-exec ip netns exec \$host sh -c "\$*"
-END
-chmod +x enter
-# Between hosts TCP alone: without that UCX finds the memory that these two share.
-on_two_hosts() { # ARGUMENT OF NXRUN...
-  timeout -s KILL 120 ip netns exec $one "$mpiexec" -launcher ssh -launcher-exec "$folder/enter" \
-    -genv UCX_TLS tcp,self -hosts $net.1:2,$net.2:2 -n 4 "$nxrun" "$@" >out 2>&1
-}
+. "$tests/hosts.sh"
 same() { # NAME RUN: the same weights as of the run without faults
   cmp plain/checkpoints/step-000004/model.safetensors "$2"/checkpoints/step-000004/model.safetensors >out 2>&1
   report "$1" $?
@@ -58,21 +46,21 @@ same() { # NAME RUN: the same weights as of the run without faults
 printf '%2000s' 'A text to train on. ' >text
 "$nxdata" build text -o data >out 2>&1 || exit 99
 "$small" four.bin 4 hosts=2 data=data || exit 99
-on_two_hosts four.bin --dir plain
+on_two_hosts 120 four.bin --dir plain
 report 'a cable without faults' $?
 connect 0 10 || exit 99
-on_two_hosts four.bin --dir lossy
+on_two_hosts 120 four.bin --dir lossy
 report 'one packet of a hundred is lost: the run ends' $?
 same 'with the same weights' lossy
 connect 200 0 || exit 99
-on_two_hosts four.bin --dir slow
+on_two_hosts 120 four.bin --dir slow
 report '200 ms on the way: the run ends' $?
 same 'with the same weights again' slow
 
 # Ranks on both sides notice, each for itself: the launcher can not tell the other host any more.
 cut_off() { # NAME SIGNAL: waits until the run trains, then cuts; `out` has what both sides say
   rm -rf long
-  on_two_hosts long.bin --dir long &
+  on_two_hosts 120 long.bin --dir long &
   job=$!
   for _ in $(seq 200); do
     grep -q '"step":5,' long/metrics.jsonl 2>/dev/null && break

@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") mpiexec=$4 repetitions=${5:-3}
-. "$(dirname "$0")/lib.sh"
+tests=$(realpath "$(dirname "$0")")
+. "$tests/lib.sh"
 
 one=nxrun-$$-1 two=nxrun-$$-2 # namespaces
 net=10.213.$(($$ % 250 + 1))
@@ -26,20 +27,7 @@ if ! command -v ip >/dev/null || ! make_hosts >out 2>&1; then
   finish
 fi
 
-# What mpiexec calls in place of ssh: enter [option]... HOST COMMAND...
-cat >enter <<END
-#!/bin/sh
-while [ "\${1#-}" != "\$1" ]; do shift; done
-case \$1 in *.1) host=$one ;; *) host=$two ;; esac
-shift
-exec ip netns exec \$host sh -c "\$*"
-END
-chmod +x enter
-# Between hosts TCP alone: without that UCX finds the memory that these two share.
-on_two_hosts() { # ARGUMENT OF NXRUN...
-  timeout -s KILL 60 ip netns exec $one "$mpiexec" -launcher ssh -launcher-exec "$folder/enter" \
-    -genv UCX_TLS tcp,self -hosts $net.1:2,$net.2:2 -n 4 "$nxrun" "$@" >out 2>&1
-}
+. "$tests/hosts.sh"
 
 printf '%2000s' 'A text to train on. ' >text
 "$nxdata" build text -o data >out 2>&1 || exit 99
@@ -48,7 +36,7 @@ bad=0 done=0
 while [ $done -lt "$repetitions" ]; do
   done=$((done + 1))
   rm -rf run
-  on_two_hosts four.bin --dir run
+  on_two_hosts 60 four.bin --dir run
   status=$?
   if [ $status -ne 0 ] || ! grep -q '^step 4/4' out || [ ! -d run/checkpoints/step-000004 ]; then
     bad=$((bad + 1))
@@ -58,7 +46,7 @@ done
 echo "# $bad of $repetitions runs did not end well"
 [ $bad -eq 0 ]
 report 'runs on two hosts end' $?
-on_two_hosts four.bin --dir run
+on_two_hosts 60 four.bin --dir run
 [ $? -eq 1 ] && grep -q 'has a run already' out
 report 'and a refused one, with its status' $?
 finish
