@@ -43,6 +43,8 @@ REPORTS = {  # the schema of what a command prints, and arguments
              "tests/golden/estimate/model.yaml --machine tests/golden/estimate/machine.yaml"],
     "diff": ["conf/nxdt/quickstart.yaml conf/nxdt/pipeline.yaml", "conf/nx/quickstart.yaml conf/nx/quickstart.yaml",
              "conf/nx/quickstart.yaml conf/nx/tied-pipeline.yaml --machine machines/h100.yaml"],
+    "tune": ["conf/nxdt/llama-7b.yaml --machine trn2", "conf/neox/zero.yml --machine a100-40gb --world-size 8 --top 3",
+             "conf/megatron/quickstart.sh --machine h100 --memory 1MB"],
 }
 
 
