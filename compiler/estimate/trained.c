@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/estimate/trained.h"
 
-#include "schema/optimizers.h"
+#include "compiler/program/records/optimizer.h"
 
 #include <string.h>
 
@@ -14,9 +14,8 @@ static double momentum_of(const nxc_settings *s, double otherwise) {
 }
 
 static void read_states(const nxc_settings *s, nxc_sizes *z) {
-  const char *name = nxc_has(s, NX_SETTING_OPTIMIZER_NAME) ? nxc_text(s, NX_SETTING_OPTIMIZER_NAME) : "";
+  const char *name = nxc_has(s, NX_SETTING_OPTIMIZER_NAME) ? nxc_update_name(s) : "";
   z->states = nx_optimizer_keeps(name, 2); /* of one that nobody knows, as Adam */
-  if (nxc_is(s, NX_SETTING_OPTIMIZER_NAME, "sgd")) z->states = momentum_of(s, 0);
   z->matrix_states = z->states;
   /* Muon is for the matrices of layers; embeddings and norms have AdamW. */
   if (!nxc_is(s, NX_SETTING_OPTIMIZER_NAME, "muon")) return;

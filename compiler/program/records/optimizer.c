@@ -52,13 +52,12 @@ static bool is_set(const nxc_settings *s, const char *name) {
   return nxc_settings_value(s, id)->kind == NXC_BOOL ? nxc_flag(s, id) : nxc_number(s, id) > 0;
 }
 
-/* The rule of optimizer.name, or its variant. */
-static const nx_optimizer_row *rule_of(const nxc_settings *s) {
+const char *nxc_update_name(const nxc_settings *s) {
   const char *name = nxc_text(s, NX_SETTING_OPTIMIZER_NAME), *meant = name;
   const nx_optimizer_variant *variant;
   for (uint32_t i = 0; (variant = nx_optimizer_variant_at(i)) != NULL; i++)
     if (strcmp(variant->rule, name) == 0 && is_set(s, variant->setting)) meant = variant->other;
-  return nx_optimizer_find(meant);
+  return meant;
 }
 
 /* ---- groups ---- */
@@ -124,7 +123,7 @@ static nxc_learning_rate read_weight_decay(const nxc_settings *s) {
 
 nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
   nxc_optimizer o = {
-      .update = update_of(s, rule_of(s)),
+      .update = update_of(s, nx_optimizer_find(nxc_update_name(s))),
       .maximizes = nxc_flag(s, NX_SETTING_OPTIMIZER_MAXIMIZE),
       .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
       .weight_decay = read_weight_decay(s),

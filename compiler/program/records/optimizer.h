@@ -47,6 +47,8 @@ typedef struct nxc_sharding {
   uint64_t keep_below;
 } nxc_sharding;
 
+/* The rule of optimizer.name, which must be known, or the variant that other settings choose. */
+const char *nxc_update_name(const nxc_settings *settings);
 nxc_optimizer nxc_optimizer_read(const nxc_settings *settings);
 nxc_sharding nxc_sharding_read(const nxc_settings *settings);
 
