@@ -26,7 +26,8 @@ bool nxd_read_prefix(const char *name, char prefix[NXD_MAX_PREFIX]);
 int nxd_open_dataset(const char *name, char prefix[NXD_MAX_PREFIX], nxr_dataset *dataset);
 /* Opens the one dataset that a command takes, whose options have been read. */
 int nxd_open_only(int n, char **arguments, char prefix[NXD_MAX_PREFIX], nxr_dataset *dataset);
-/* Of a dataset of pairs, whose documents are by turns chosen and rejected ones: a fault where one is alone. */
+/* Of a dataset of pairs, whose documents are by turns chosen and rejected ones: a fault where one is alone.
+ */
 bool nxd_check_pairs(const nxr_dataset *dataset, nxr_fault *fault);
 void nxd_print_info(const nxr_dataset *dataset);
 /* The same of a dataset that was just written, and what was left out. */

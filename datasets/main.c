@@ -121,7 +121,8 @@ int main(int n, char **arguments) {
       return finish(STATUS_DONE);
     }
   }
-  if (n < 2) return nxd_usage("what to do? build, prepare, merge, split, show, info, check or merge-adapter", "");
+  if (n < 2)
+    return nxd_usage("what to do? build, prepare, merge, split, show, info, check or merge-adapter", "");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (strcmp(arguments[1], commands[i].name) == 0) return finish(commands[i].run(n - 2, arguments + 2));
   return nxd_usage("unknown command ", arguments[1]);

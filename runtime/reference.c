@@ -103,7 +103,6 @@ static void ask(nxr_reference *reference, bool says, nxr_fault *fault) {
 
 bool nxr_reference_make(nxr_reference *reference, nxr_fault *fault) {
   const nx_run *run = plan_of(reference)->run;
-  enum { SOME = 1 << 16 };
   bool first = reference->world->rank == 0;
   double *found = calloc((size_t)run->n_micro_batches * run->micro_batch, sizeof *found);
   if (found == NULL) nxr_fault_set(fault, "out of memory for the reference");
@@ -119,9 +118,7 @@ bool nxr_reference_make(nxr_reference *reference, nxr_fault *fault) {
   ask(reference, speaks(plan_of(reference), reference->world->rank), fault);
   reference->exec->sequence_sums = NULL;
   free(found);
-  for (uint64_t at = 0; at < reference->n; at += SOME)
-    nxr_world_sum(reference->world, reference->sums + at,
-                  reference->n - at < SOME ? reference->n - at : SOME);
+  nxr_world_sum(reference->world, reference->sums, reference->n);
   uint8_t key[NXR_REFERENCE_KEY_BYTES];
   nxr_reference_key(plan_of(reference), nxr_data_everything(reference->data), key);
   if (first && reference->writes)

@@ -173,7 +173,8 @@ typedef struct nx_run_names {
   uint8_t timers;     /* how much of a step is timed: 0 nothing, 1 its phases, 2 also each kind of operator */
   uint8_t timers_over;      /* nx_timers_over, of the ranks' times */
   uint16_t stragglers;      /* fastest and slowest ranks that each line names; 0: none */
-  uint32_t load_states; /* 1: of `load` the optimizer's states too, unless weights alone; 0: they begin anew */
+  uint32_t
+      load_states;   /* 1: of `load` the optimizer's states too, unless weights alone; 0: they begin anew */
   double peak_flops; /* of all ranks' products a second, on the machine that the plan is for; 0: not known */
 } nx_run_names;
 _Static_assert(sizeof(nx_run_names) == 176, "plan run names");

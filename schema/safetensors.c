@@ -181,7 +181,8 @@ bool nx_tensor_shared_name(const char *name, char *shared, size_t n_bytes) {
   if (number == NULL) return false;
   number += sizeof experts - 1;
   size_t n_digits = strspn(number, "0123456789");
-  int n = snprintf(shared, n_bytes, "%.*s%s%s", (int)(number - name), name, nx_all_experts, number + n_digits);
+  int n =
+      snprintf(shared, n_bytes, "%.*s%s%s", (int)(number - name), name, nx_all_experts, number + n_digits);
   return n_digits > 0 && n >= 0 && (size_t)n < n_bytes;
 }
 

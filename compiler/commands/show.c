@@ -75,7 +75,8 @@ static int show(const char *path, nxc_plan_dump *dump, const char *svg) {
   if (!nx_plan_check(bytes, n_bytes, &plan, &fault) || !nx_plan_prove(&plan, &fault)) {
     fprintf(stderr, "nxcfg show: %s is no valid plan: %s (byte %llu)\n", path, fault.text,
             (unsigned long long)fault.offset);
-    if (fault.offset == 0) fprintf(stderr, "if it is a configuration, nxcfg plan %s -o PLAN makes one\n", path);
+    if (fault.offset == 0)
+      fprintf(stderr, "if it is a configuration, nxcfg plan %s -o PLAN makes one\n", path);
     return NXC_EXIT_FOUND;
   }
   if (svg != NULL) return draw(&plan, svg);

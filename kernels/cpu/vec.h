@@ -199,7 +199,8 @@ static inline float vec_sigmoid(float x) {
   return 1.0F / (1.0F + vec_exp(-x));
 }
 
-/* The cube root of x >= 0 within 1 ulp: a third of the exponent, then a step of Halley's and one of Newton's. */
+/* The cube root of x >= 0 within 1 ulp: a third of the exponent, then a step of Halley's and one of Newton's.
+ */
 static inline float vec_cbrt(float x) {
   float y = vec_float(vec_bits(x) / 3 + UINT32_C(709921077)), cube = 0.25F * y * y * y;
   y *= (cube + 0.5F * x) / (2.0F * cube + 0.25F * x);

@@ -72,7 +72,8 @@ void ref_onebit_sum(const ref_call *call) {
 void ref_onebit_apply(const ref_call *call) {
   enum { PARAM, MOMENT1, MOMENT2, BITS, SIZES, LR, DECAY, SCALE, STEP };
   ref_operand v = ref_in(call, MOMENT2), bits = ref_in(call, BITS), sizes = ref_in(call, SIZES),
-              rate = ref_in(call, LR), decay = ref_in(call, DECAY), p = ref_out(call, 0), m = ref_out(call, 1);
+              rate = ref_in(call, LR), decay = ref_in(call, DECAY), p = ref_out(call, 0),
+              m = ref_out(call, 1);
   double lr = ref_load(&rate, 0), kept = 1 - lr * ref_load(&decay, 0),
          epsilon = ref_real(call, NX_onebit_apply_epsilon);
   int64_t part = p.n_elements / sizes.n_elements;

@@ -170,8 +170,8 @@ static nxr_found find_found(const nxr_source *source, const nxr_tensors *tensors
     if (form == NX_FORM_NVFP4_SCALE) found.greatest = greatest(found.tensor);
     return found;
   }
-  found.quantized = shape->n_dims == 2 && nxr_stored_find(look_up, source, matrix, codes_of(form), shape->dims[0], shape->dims[1],
-                                    &found.stored);
+  found.quantized = shape->n_dims == 2 && nxr_stored_find(look_up, source, matrix, codes_of(form),
+                                                          shape->dims[0], shape->dims[1], &found.stored);
   const nxr_safetensor *part = nx_form_is_scale(form) ? found.stored.scales : found.stored.codes;
   if (part != NULL) found.tensor = part; /* else what the file has in its place, of another shape */
   return found;

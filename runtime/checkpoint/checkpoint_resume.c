@@ -88,7 +88,8 @@ static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const
     snprintf(path, sizeof path, "%s/%.*s", folder, NXR_FILE_NAME_BYTES,
              files[i].shard == 1 ? "" : files[i].name);
     bool memory = nxr_tensors_is_memory(tensors, contents[i]);
-    if (!read_content(tensors, contents[i], path, memory ? NX_STRICT_LOG_ALL : strictness, fault)) return false;
+    if (!read_content(tensors, contents[i], path, memory ? NX_STRICT_LOG_ALL : strictness, fault))
+      return false;
   }
   return true;
 }

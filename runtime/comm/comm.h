@@ -6,8 +6,8 @@
  * collectives that were started are moved along as far as their members have come, so their waits may come in
  * any order. Members of a group start their collectives in the same order (proved when the plan is loaded);
  * the k-th start of one rank meets the k-th of the others. Sums run over the members in coordinate order,
- * accumulated in fp32 (fp64 for f64) and rounded once, or in pairs (comm_pairs.h), whatever the transport: the
- * bits depend on the plan alone.
+ * accumulated in fp32 (fp64 for f64) and rounded once, or in pairs (comm_pairs.h), whatever the transport:
+ * the bits depend on the plan alone.
  *
  * Two transports: `shared` reads the peers' memory in the host's window (comm_shared.c), `p2p` sends messages
  * (comm_mpi.c). A group uses `shared` where all of its members are on this host and its operands are in the

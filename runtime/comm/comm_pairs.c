@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums in pairs over the ranks that share a batch (nx_run.pair_atoms): of n summands those of the greatest
- * power of two below n, and the rest, each in pairs. Every addition is rounded to the type of the operands. */
+ * power of two below n, and the rest, each in pairs. Every addition is rounded to the type of the operands.
+ */
 #include "runtime/comm/comm_pairs.h"
 
 #include <stdlib.h>

@@ -14,6 +14,11 @@ static int by_likelihood(const void *a, const void *b, void *logits) {
   return left != right ? (left > right ? -1 : 1) : (x > y) - (x < y);
 }
 
+static int by_number(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
 /* In [0, 1). */
 static double fraction(uint64_t seed, uint64_t index) {
   nx_philox drawn = nx_philox_draw(seed, KEY, (uint32_t)index, (uint32_t)(index >> 32), 0, 0);
@@ -30,6 +35,8 @@ uint32_t nxr_draw(const nxr_drawing *drawing, const double *logits, uint32_t n, 
   uint32_t n_kept = 0;
   while (n_kept < n && (n_kept == 0 || kept < drawing->top_p * all))
     kept += exp((logits[order[n_kept++]] - largest) / drawing->temperature);
+  /* Meshes round otherwise, and may rank near equals otherwise: where a token stands must not hang on that. */
+  qsort(order, n_kept, sizeof *order, by_number);
   double rest = fraction(drawing->seed, index) * kept;
   for (uint32_t i = 0; i + 1 < n_kept; i++) {
     rest -= exp((logits[order[i]] - largest) / drawing->temperature);

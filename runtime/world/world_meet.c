@@ -3,7 +3,6 @@
 
 #include "runtime/world/clock.h"
 
-#include <assert.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,8 @@
 #include <unistd.h>
 
 enum { POLLS_PER_CLOCK = 64, POLLS_BEFORE_SLEEP = 1 << 14, POLLS_WHERE_CROWDED = 64, SLEEP_US = 200 };
-enum { WORDS, BYTES, MOST_BYTES = 4096 }; /* tags, and the room for bytes */
+enum { WORDS, BYTES };           /* tags */
+enum { PIECE_BYTES = 64 << 10 }; /* of what is exchanged: whole numbers, whatever their type */
 enum { COME = 1, ALIVE, WAIT, GO }; /* a rank to rank 0: COME, ALIVE; rank 0 to a rank: WAIT, GO */
 static const double SIGNS_PER_DEADLINE = 8, LONGEST_BETWEEN_SIGNS_S = 1;
 
@@ -201,11 +201,9 @@ static void exchange_with_first(nxr_world *world, void *bytes, size_t n_bytes) {
   complete_with(world, &request, 0);
 }
 
-void nxr_meet_exchange(nxr_world *world, void *bytes, size_t n_bytes, nxr_combine *combine) {
-  _Alignas(16) uint8_t one[MOST_BYTES];
+static void exchange_piece(nxr_world *world, void *bytes, size_t n_bytes, nxr_combine *combine) {
+  static _Alignas(16) uint8_t one[PIECE_BYTES];
   MPI_Request request;
-  assert(n_bytes <= MOST_BYTES);
-  if (is_alone(world)) return;
   if (world->rank != 0) {
     exchange_with_first(world, bytes, n_bytes);
     return;
@@ -220,6 +218,14 @@ void nxr_meet_exchange(nxr_world *world, void *bytes, size_t n_bytes, nxr_combin
   for (uint32_t i = 1; i < world->size; i++) {
     MPI_Isend(bytes, (int)n_bytes, MPI_BYTE, (int)i, BYTES, communicator, &request);
     complete_with(world, &request, i);
+  }
+}
+
+void nxr_meet_exchange(nxr_world *world, void *bytes, size_t n_bytes, nxr_combine *combine) {
+  if (is_alone(world)) return;
+  for (size_t at = 0; at < n_bytes; at += PIECE_BYTES) {
+    size_t n = n_bytes - at < PIECE_BYTES ? n_bytes - at : PIECE_BYTES;
+    exchange_piece(world, (uint8_t *)bytes + at, n, combine);
   }
 }
 

@@ -17,8 +17,8 @@ bool nxr_meet_open(nxr_world *world, nxr_fault *fault);
 void nxr_meet_close(void);
 /* Returns when all ranks have called it. */
 void nxr_meet(nxr_world *world);
-/* The same, with a few bytes: those of every rank go to rank 0, are combined there in the order of the ranks
- * (`all` with what `one` has), and what becomes of them is everybody's. */
+/* The same, with bytes: those of every rank go to rank 0, are combined there in the order of the ranks (`all`
+ * with what `one` has; piece by piece, where they are many), and what becomes of them is everybody's. */
 typedef void nxr_combine(void *all, const void *one, size_t n_bytes);
 void nxr_meet_exchange(nxr_world *world, void *bytes, size_t n_bytes, nxr_combine *combine);
 /* Waits for a collective call of MPI that all ranks of a host make, right after they have met. */

@@ -79,6 +79,10 @@ plan all mesh.world=4 mesh.tensor=2 optimizer.zero_stage=1
 same 'tensor and data parallelism' all 4
 
 mixture='moe.experts=4 moe.top_k=2'
+train 'a large vocabulary' large model.vocab=20000
+plan wide model.vocab=20000 mesh.world=2 mesh.tensor=2
+same 'a large vocabulary on two ranks' wide 2
+
 train 'a mixture continues a text' sparse $mixture
 plan ep2 mesh.world=2 mesh.expert=2 $mixture
 same 'expert parallelism' ep2 2

@@ -109,6 +109,16 @@ in_parts() { # NAME WORLD
 losses() {
   sed 's/.*"loss":\([^,]*\).*/\1/' "$1/metrics.jsonl"
 }
+# More answers than go in one message.
+awk 'BEGIN { for (i = 0; i < 5000; i++)
+  printf "{\"prompt\": \"%d\", \"chosen\": \" %d\", \"rejected\": \" %d\"}\n", i, i, 7 * i }' >many.jsonl
+config many.yaml dpo
+"$nxcfg" plan many.yaml --set 'nx:data.path=[many.jsonl]' --set 'nx:data.document_tokens=[12]' \
+  --set nx:model.sequence=12 --set nx:batch.micro=25 --set nx:batch.global=100 --set nx:mesh.world=2 -o many.plan >out 2>&1 &&
+  "$nxdata" prepare many.plan >>out 2>&1 &&
+  "$mpiexec" -n 2 "$nxrun" many.plan --dir many --stop-after 1 >>out 2>&1 &&
+  "$mpiexec" -n 2 "$nxrun" many.plan --dir many --resume --stop-after 2 >out 2>&1 && ! grep -q 'log-probabilities' out
+report "ten thousand answers, on two ranks, and again from the file" $?
 for strategy in dpo orpo; do
   # shellcheck disable=SC2086
   several one-$strategy $strategy 1 $experts

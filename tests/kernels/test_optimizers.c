@@ -261,8 +261,10 @@ static void compressed_step(crowd *c) {
   json_object_set_new(numbers, "workers", json_integer(c->n));
   for (int64_t w = 0; w < c->n; w++)
     run_call(NX_OP_onebit_pack, numbers,
-             &(call){{&c->m, &c->gradient[w], &c->error[w], &c->scale}, {&c->error[w], &c->bits[w], &c->size[w]},
-                     4, 3});
+             &(call){{&c->m, &c->gradient[w], &c->error[w], &c->scale},
+                     {&c->error[w], &c->bits[w], &c->size[w]},
+                     4,
+                     3});
   gather(&c->sizes, c->size, c->n);
   for (int64_t server = 0; server < c->n; server++) {
     uint64_t part = c->mean[server].n_bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against transformers: `test_families RECORDED [--in-turn] [FAMILY...]` trains the tiny model of each family from
- * the config.json and the weights that transformers wrote, on one rank in fp32 and bf16 and on meshes in
- * fp32, and compares with what transformers' own model does (record_families.py): loss and gradient norm of
- * every step, and in the last checkpoint each tensor's shape and how far it has moved. With --in-turn a family
- * trains on one of the meshes only, the next family on the next. */
+/* nxrun against transformers: `test_families RECORDED [--in-turn] [FAMILY...]` trains the tiny model of each
+ * family from the config.json and the weights that transformers wrote, on one rank in fp32 and bf16 and on
+ * meshes in fp32, and compares with what transformers' own model does (record_families.py): loss and gradient
+ * norm of every step, and in the last checkpoint each tensor's shape and how far it has moved. With --in-turn
+ * a family trains on one of the meshes only, the next family on the next. */
 #include "runtime/files/safetensors.h"
 #include "tests/parity/training.h"
 #include "tests/tap.h"

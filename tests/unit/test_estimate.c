@@ -39,7 +39,8 @@ static const state_case states[] = {
     /* rules that other settings choose have states of their own */
     {"neox", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.amsgrad=true", 2, 2 + 4, 16},
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.name=sgd", 2, 4, 4},
-    {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.name=sgd optimizer.momentum=0.9", 2, 4, 8},
+    {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.name=sgd optimizer.momentum=0.9", 2, 4,
+     8},
     {"megatron", MODEL "mesh.world=8 mesh.tensor=8 optimizer.zero_stage=0", 2.0 / 8, 4.0 / 8, 12.0 / 8},
     /* DeepSpeed: bf16 gradients of a micro-batch beside the fp32 sum; of ZeRO the share's fp32 gradients
      * too */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums that are the same however many ranks share a batch.
  *
- * A rank's micro-batches are neighbours in the batch. If it has a power of two of them, or all, then their sum
- * in pairs is a subtree of the sum in pairs over the batch, and the ranks' sums in pairs are the rest of the
- * tree. Squares are summed block by block, and shards are whole blocks, so that it makes no difference who has
- * which. */
+ * A rank's micro-batches are neighbours in the batch. If it has a power of two of them, or all, then their
+ * sum in pairs is a subtree of the sum in pairs over the batch, and the ranks' sums in pairs are the rest of
+ * the tree. Squares are summed block by block, and shards are whole blocks, so that it makes no difference
+ * who has which. */
 #include "compiler/program/model/parameters.h"
 #include "compiler/program/passes/passes.h"
 

@@ -56,7 +56,8 @@ static void rates(step *s) {
   for (size_t i = 0; i < n; i++) {
     const nxc_parameter_group *group = &graph->tables->parameter_groups[i];
     nxc_group_numbers numbers = {.lr = graph->lr};
-    if (group->own_rate) numbers.lr = nxc_step_scalar(graph, nxc_arena_printf(graph->arena, "lr.%s", group->name));
+    if (group->own_rate)
+      numbers.lr = nxc_step_scalar(graph, nxc_arena_printf(graph->arena, "lr.%s", group->name));
     if (group->own_rate) segments(graph, &group->rate, numbers.lr);
     numbers.decay = nxc_step_scalar(graph, nxc_arena_printf(graph->arena, "weight_decay.%s", group->name));
     segments(graph, &group->weight_decay, numbers.decay);
