@@ -230,6 +230,16 @@ static bool binds(const nxr_manifest_run *run, const char *path) {
   return true;
 }
 
+/* Whether nobody chose its value. */
+static bool is_default(const nx_plan *plan, const char *path) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PROVENANCES]; i++) {
+    const nx_provenance *from = &plan->provenances[i];
+    if (strcmp(nx_plan_text(plan, plan->settings[from->setting].path), path) == 0)
+      return strcmp(nx_plan_text(plan, from->kind), "default") == 0;
+  }
+  return false;
+}
+
 /* Settings that differ: a few of them as text, and how many there are. */
 typedef struct differences {
   char text[600];
@@ -255,7 +265,7 @@ static void end_differences(differences *to) {
     snprintf(to->text + to->n_used, sizeof to->text - to->n_used, "\n  and %zu more", to->n - MOST);
 }
 
-/* Those that bind a run, and those that do not. */
+/* Those that bind a run, and those that do not. A default that an earlier nxcfg did not have is what it did. */
 static void compare_settings(const json_t *manifest, const nxr_manifest_run *run, differences *bound,
                              differences *free_ones) {
   json_t *old = json_object_get(manifest, "settings"), *new = make_settings(run->plan), *value;
@@ -267,6 +277,7 @@ static void compare_settings(const json_t *manifest, const nxr_manifest_run *run
   json_object_foreach(merged, path, value) {
     const json_t *there = json_object_get(old, path), *here = json_object_get(new, path);
     bool binding = binds(run, path) || (keeps && is_scheduled(path, same_decay));
+    if (there == NULL && is_default(run->plan, path)) continue;
     if (!json_equal(there, here)) add_difference(binding ? bound : free_ones, path, there, here);
   }
   end_differences(bound);
@@ -302,11 +313,13 @@ static bool check_plan(const json_t *manifest, const char *folder, const nxr_man
   nx_hex(run->plan->header->plan_id, hex);
   if (strcmp(recorded, hex) == 0) return true;
   compare_settings(manifest, run, &bound, &others);
-  if (bound.n == 0 && others.n == 0)
-    return nxr_fault_set(fault,
-                         "%s is of another plan: %.12s…, and this one is %.12s…. No setting differs: another "
-                         "version of nxcfg made it",
-                         folder, recorded, hex);
+  if (bound.n == 0 && others.n == 0) {
+    fprintf(stderr,
+            "nxrun: another version of nxcfg made the plan of %s. No setting differs, so the run goes on; its "
+            "sums may round otherwise\n",
+            folder);
+    return true;
+  }
   if (bound.n == 0) {
     fprintf(stderr, "nxrun: %s was made by another plan, from which this run may go on. What differs:%s\n",
             folder, others.text);

@@ -62,6 +62,18 @@ expect 'with its plan_id' 1 "is of another plan: $(sed -n 's/.*"plan_id": "\(.\{
   zero/checkpoints/step-000008/manifest.json)" $run seed.bin --dir zero --resume
 same 'and the run is as it was' zero-whole zero
 
+# As an nxcfg left it that had a setting less.
+older() { # NAME SETTING: without it, and with another plan_id
+  cp -r zero "$1" && rm -r "$1"/checkpoints/step-00000[48] &&
+    sed -i "s/\"plan_id\": \"......../\"plan_id\": \"00000000/; /\"$2\":/d" "$1"/checkpoints/step-000006/manifest.json
+}
+older upgraded optimizer.amsgrad
+expect 'a default that was not there before does not bind' 0 'another version of nxcfg made the plan' $run zero.bin \
+  --dir upgraded --resume
+same 'and the run goes on' zero-whole upgraded
+older unlike model.layers
+expect 'a value that was given does' 1 'model.layers: not set there, 2 here' $run zero.bin --dir unlike --resume
+
 # The dataset is a part of the run: another one is refused, on any rank, unless it was asked for.
 cp -r zero other_data && rm -r other_data/checkpoints/step-00000[68] && cp data.bin kept.bin && cp data.idx kept.idx
 awk 'BEGIN { for (i = 0; i < 3000; i++) printf "%d ", i * i * 7919 % 10009 }' >text2
