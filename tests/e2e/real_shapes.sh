@@ -6,9 +6,10 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 . "$(dirname "$0")/../tap.sh"
-nxcfg=$1 nxrun=$2 mpiexec=$3 source_root=$4
+nxcfg=$(realpath "$1") nxrun=$(realpath "$2") mpiexec=$3 source_root=$(realpath "$4")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+cd "$source_root" || exit 99 # configurations name the folders of their models from there
 : >"$work/shapes"
 
 # value FILE SECTION KEY: of a converted file, or nothing
