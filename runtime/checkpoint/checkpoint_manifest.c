@@ -221,22 +221,27 @@ static bool is_scheduled(const char *path, bool same_decay) {
   return strncmp(path, "schedule.", strlen("schedule.")) == 0;
 }
 
+/* Its index in the plan; NX_NONE: the plan does not know it. */
+static uint32_t setting_of(const nx_plan *plan, const char *path) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++)
+    if (strcmp(nx_plan_text(plan, plan->settings[i].path), path) == 0) return i;
+  return NX_NONE;
+}
+
 /* A setting that this plan does not know binds. Where the dataset lies does not, if another is welcome. */
 static bool binds(const nxr_manifest_run *run, const char *path) {
   const nx_plan *plan = run->plan;
   if (run->new_dataset && strcmp(path, "data.path") == 0) return false;
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++)
-    if (strcmp(nx_plan_text(plan, plan->settings[i].path), path) == 0) return plan->settings[i].bound;
-  return true;
+  uint32_t setting = setting_of(plan, path);
+  return setting == NX_NONE || plan->settings[setting].bound;
 }
 
 /* Whether nobody chose its value. */
 static bool is_default(const nx_plan *plan, const char *path) {
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_PROVENANCES]; i++) {
-    const nx_provenance *from = &plan->provenances[i];
-    if (strcmp(nx_plan_text(plan, plan->settings[from->setting].path), path) == 0)
-      return strcmp(nx_plan_text(plan, from->kind), "default") == 0;
-  }
+  uint32_t setting = setting_of(plan, path);
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PROVENANCES]; i++)
+    if (plan->provenances[i].setting == setting)
+      return strcmp(nx_plan_text(plan, plan->provenances[i].kind), "default") == 0;
   return false;
 }
 
