@@ -86,6 +86,9 @@ END
 for ranks in 4 2; do
   "$nxcfg" plan base.yaml --set nx:mesh.world=$ranks --set nx:mesh.nodes=$((ranks / 2)) -o $ranks.bin >out 2>&1 || exit 99
 done
+# one that outlasts every time limit, however fast the machine is
+"$nxcfg" plan base.yaml --set nx:mesh.world=4 --set nx:mesh.nodes=2 --set nx:schedule.max_steps=100000000 \
+  --set nx:checkpoint.every_steps=100000000 -o endless.bin >out 2>&1 || exit 99
 mpiexec -launcher fork -hosts one:2,two:2 -n 4 "$nxrun" 4.bin --dir plain >out 2>&1 || exit 99
 
 submit() { # NAME [OPTION OF sbatch]... -- [ARGUMENT]...: $job is its number
@@ -106,9 +109,11 @@ await() { # CONDITION [SECONDS]
   return 1
 }
 state() { scontrol show job "$job" | sed -n "s/.*$1=\([^ ]*\).*/\1/p"; }
-goes_on() { # NAME: from the queue to the end, with the weights of the run that nothing stopped
-  # Slurm itself would wait two minutes, and hears nothing of this before the job is all over.
+leaves_queue() { # Slurm itself would wait two minutes, and hears nothing of this before the job is all over.
   await 'scontrol update JobId="$job" StartTime=now; [ "$(state JobState)" = RUNNING ]' 2>/dev/null
+}
+goes_on() { # NAME: from the queue to the end, with the weights of the run that nothing stopped
+  leaves_queue
   await '[ "$(state JobState)" = COMPLETED ]' 150
   report "$1: goes on from the queue to the end" $?
   cmp plain/checkpoints/step-000400/model.safetensors "$name"/checkpoints/step-000400/model.safetensors >out 2>&1
@@ -138,14 +143,14 @@ goes_on 'preempted'
 grep -q 'stopped by a signal after step' low.log
 report 'preempted: after a checkpoint' $?
 
-export NXRUN_DELAY=10
-submit limited -N 2 --ntasks-per-node=2 --time=1 --signal=B:TERM@50 -- 4.bin
-export NXRUN_DELAY=3
-await '[ "$(state JobState)" = PENDING ] && [ "$(state Restarts)" = 1 ] || [ "$(state JobState)" = COMPLETED ]' 100
-scontrol update JobId="$job" TimeLimit=10 >/dev/null 2>&1
-grep -q 'back into the queue' limited.log
+submit limited -N 2 --ntasks-per-node=2 --time=1 --signal=B:TERM@50 -- endless.bin
+await '[ "$(state JobState)" = PENDING ] && [ "$(state Restarts)" = 1 ]' 100 &&
+  grep -q 'back into the queue' limited.log
 report 'a job whose time is nearly over goes back into the queue' $?
-goes_on 'time limit'
+leaves_queue && await 'grep -q "resumes from limited/checkpoints/step-" limited.log'
+report 'time limit: resumes' $?
+scancel "$job"
+await '[ "$(state JobState)" = CANCELLED ]'
 
 submit killed -N 2 --ntasks-per-node=2 -- 4.bin
 await "$trains"
