@@ -245,6 +245,18 @@ static void read_model_config(compilation *c) {
   if (path != NULL) c->out->unreadable = !nxc_binding_read_model_config(c->out->binding, path);
 }
 
+static void report_launches(compilation *c, const nxc_document *document) {
+  const char *lines = "";
+  for (size_t i = 0; i < document->n_launches; i++) {
+    nxc_span at = document->launches[i];
+    const char *file = at.source == document->launches[0].source ? "" : " of ";
+    lines = nxc_arena_printf(c->arena, "%s%s%zu at line %u%s%s", lines, i ? ", " : "", i + 1, at.line, file,
+                             *file ? at.source->name : "");
+  }
+  nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, document->launches[0], "name one with --launch N",
+             "this script starts several programs: %s", lines);
+}
+
 /* Where one training is wanted: the file starts one program, and that trains a decoder. */
 static bool check_launches(compilation *c) {
   const nxc_document *document = c->out->document;
@@ -256,18 +268,13 @@ static bool check_launches(compilation *c) {
     return false;
   }
   if (request->all_launches) return true;
-  if (request->launch == 0 && document->n_launches > 1) {
-    const char *lines = "";
-    for (size_t i = 0; i < document->n_launches; i++)
-      lines = nxc_arena_printf(c->arena, "%s%s%zu at line %u", lines, i ? ", " : "", i + 1,
-                               document->launches[i].line);
-    nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, document->launches[0], "name one with --launch N",
-               "this script starts several programs: %s", lines);
+  const nxc_program_row *program = document->program;
+  bool trains = program == NULL ? !document->idle : program->use == NXC_PROGRAM_TRAINS;
+  if (trains && request->launch == 0 && document->n_launches > 1) {
+    report_launches(c, document);
     return false;
   }
-  const nxc_program_row *program = document->program;
-  if (program == NULL && !document->idle) return true;
-  if (program != NULL && program->use == NXC_PROGRAM_TRAINS) return true; /* model.kind says what it is */
+  if (trains) return true; /* model.kind says what it is */
   const char *what = "this script starts no training that is known here";
   if (program != NULL)
     what = nxc_arena_printf(c->arena, "this runs %s (%s): %s, which is neither compiled nor estimated",

@@ -121,17 +121,19 @@ static nxc_node *switch_node(nxc_arguments *to, nxc_span at) {
 
 /* -- into the map ---------------------------------------------------------------------------------------- */
 
-/* Where both say the same, nothing is lost. */
+/* Where both say the same, nothing is lost; where one file reads another, the last is meant to count. */
 static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name) {
   const nxc_remark remark = {nxc_node_span(earlier), "the first one"};
   const nxc_value *first = nxc_node_value(to->arena, earlier), *last = nxc_node_value(to->arena, node);
   bool same = first != NULL && last != NULL && nxc_value_equal(first, last);
-  const char *message = same ? "--%s is given twice, with the same value"
-                             : "--%s is given twice; Megatron takes the last one and says nothing";
+  bool meant = nxc_node_span(earlier).source != nxc_node_span(node).source;
+  const char *message = same    ? "--%s is given twice, with the same value"
+                        : meant ? "--%s is given in two files: the last one counts"
+                                : "--%s is given twice; Megatron takes the last one and says nothing";
   nxc_sink_report(to->sink, &(nxc_finding){.id = "NX5906",
-                                           .severity = same ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR,
+                                           .severity = same || meant ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR,
                                            .at = node->key_at,
-                                           .fix = "keep one of them",
+                                           .fix = same || !meant ? "keep one of them" : NULL,
                                            .remarks = &remark,
                                            .n_remarks = 1,
                                            .message = nxc_arena_printf(to->arena, message, name)});

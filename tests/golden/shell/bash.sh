@@ -11,9 +11,18 @@ cd "$work" || exit 99
 awk 'BEGIN { RS = "\n%\n" } { sub(/\n$/, ""); file = sprintf("known.%04d", NR); printf "%s\n", $0 > file; close(file) }' "$snippets"
 awk 'BEGIN { RS = "\n%\n" } { sub(/\n$/, ""); split($0, half, "\n=\n"); file = sprintf("open.%04d", NR); printf "%s\n", half[1] > file; close(file)
   printf "%s\n", half[2] > file ".wanted"; close(file ".wanted") }' "$unknown"
+# What snippets read and run beside them.
+mkdir sub
+printf '%s\n' 'export A="--from file ${X-}"' 'B=(1 "2 3")' '[ -z "$1" ] || C=$1' 'return 0' 'A=never' >config.sh
+printf '%s\n' 'python x.py child "$@" ${A-} ${B-}' >run.sh
+printf '%s\n' 'source "$(dirname "${BASH_SOURCE[0]}")/deep.sh"' 'S=sub' >sub/env.sh
+printf '%s\n' 'D=deep' >sub/deep.sh
+printf '%s\n' 'A=(' >broken.sh
+printf '%s\n' 'source ./again.sh' 'E=1' >again.sh
 # Each in a shell of its own, which begins without variables.
 env -i PATH="$PATH" bash --norc -c '
   python() { shift; [ $# -eq 0 ] || printf "<%s>\n" "$@" >&5; echo . >&5; }
+  export -f python
   for snippet; do (set -- "$snippet"; unset snippet; source "$1") 5>"$snippet.wanted" >/dev/null 2>&1; done' bash known.????
 "$words" known.???? open.????
 for file in known.???? open.????; do

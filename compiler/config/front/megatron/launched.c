@@ -76,6 +76,36 @@ static int worth(const nxc_launched *found) {
   return found->trains ? 2 : found->program != NULL ? 1 : 0;
 }
 
+static bool same_words(const nxc_launch_words *a, const nxc_launch_words *b) {
+  bool same = a->n_items == b->n_items;
+  for (size_t i = 0; same && i < a->n_items; i++) same = strcmp(a->items[i].text, b->items[i].text) == 0;
+  return same;
+}
+
+/* --nnodes and --nproc-per-node, as text. */
+static const char *ranks_of(nxc_arena *arena, const nxc_launch_words *words) {
+  const char *found = "";
+  for (size_t i = 0; i < words->n_items; i++) {
+    const char *text = words->items[i].text, *next = i + 1 < words->n_items ? words->items[i + 1].text : "";
+    bool ranks = strncmp(text, "--nnodes", 8) == 0 || strncmp(text, "--nproc", 7) == 0;
+    if (ranks) found = nxc_arena_printf(arena, "%s %s %s", found, text, strchr(text, '=') ? "" : next);
+  }
+  return found;
+}
+
+/* Whether it is started before in another way, as beneath a debugger. */
+static bool is_again(const nxc_script *script, size_t n_kept, const nxc_launch *launch) {
+  for (size_t i = 0; i < n_kept; i++) {
+    const nxc_launch *other = &script->launches[i];
+    bool programs = other->program != NULL && launch->program != NULL;
+    if (!programs || strcmp(other->program, launch->program) != 0) continue;
+    const char *ranks = ranks_of(script->arena, &other->launcher);
+    bool same = strcmp(ranks, ranks_of(script->arena, &launch->launcher)) == 0;
+    if (same && same_words(&other->arguments, &launch->arguments)) return true;
+  }
+  return false;
+}
+
 nxc_launched nxc_launched_choose(nxc_script *script, size_t n) {
   int most = 0;
   for (size_t i = 0; i < script->n_launches; i++) {
@@ -85,7 +115,8 @@ nxc_launched nxc_launched_choose(nxc_script *script, size_t n) {
   size_t n_kept = 0;
   for (size_t i = 0; i < script->n_launches; i++) {
     nxc_launched found = look_at(script->arena, &script->launches[i]);
-    if (worth(&found) == most) script->launches[n_kept++] = script->launches[i];
+    if (worth(&found) == most && !is_again(script, n_kept, found.launch))
+      script->launches[n_kept++] = script->launches[i];
   }
   script->n_launches = n_kept;
   return look_at(script->arena, &script->launches[n > 0 && n <= n_kept ? n - 1 : 0]);

@@ -256,6 +256,8 @@ static void evaluate(nxc_shell *s, const call *c) {
 }
 
 static void read_other(nxc_shell *s, const call *c) {
+  s->state.status = NXC_YES;
+  if (c->n_words > 1 && nxc_shell_source_file(s, c->words + 1, c->n_words - 1, c->command->at)) return;
   nxc_report(s->sink, "NX5914", NXC_SEVERITY_NOTE, nxc_shell_place(s, c->command->at, 1), NULL,
              "what %s assigns is not read here", c->n_words > 1 ? string(s, &c->words[1]) : "this");
   s->sources = true;
@@ -304,6 +306,15 @@ static void fail(nxc_shell *s, const call *c) {
   s->state.status = NXC_NO;
 }
 
+/* cd - and popd go back, nobody follows where. */
+static void change_folder(nxc_shell *s, const call *c) {
+  size_t i = 1;
+  while (i < c->n_words && c->words[i].n_bytes > 1 && c->words[i].bytes[0] == '-') i++;
+  nxc_text unknown = nxc_text_from(s->arena, "$(pwd)", 6, c->command->at, NXC_MARK_UNKNOWN);
+  nxc_shell_change_folder(s, i < c->n_words && !nxc_text_is(&c->words[i], "-") ? &c->words[i] : &unknown);
+  s->state.status = NXC_YES;
+}
+
 static void do_nothing(nxc_shell *s, const call *c) {
   (void)c;
   s->state.status = NXC_MAYBE;
@@ -316,9 +327,9 @@ static const struct {
     {":", succeed},
     {"true", succeed},
     {"false", fail},
-    {"cd", succeed},
-    {"pushd", succeed},
-    {"popd", succeed},
+    {"cd", change_folder},
+    {"pushd", change_folder},
+    {"popd", change_folder},
     {"export", declare},
     {"declare", declare},
     {"typeset", declare},

@@ -35,6 +35,14 @@ static bool may_run(const nxc_text *name) {
   return false;
 }
 
+/* Whether a script among its words is one that it runs. */
+static bool starts_script(const nxc_text *name) {
+  static const char *const names[] = {"sh", "zsh", "sbatch", "salloc", "qsub", "bsub", "timeout", "setsid"};
+  bool any = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) any = any || nxc_text_is(name, names[i]);
+  return any || may_run(name);
+}
+
 /* The path of a module; a file, that of a program alike. */
 static const char *path_of(nxc_arena *arena, const nxc_text *word) {
   if (ends_in_py(word)) return nxc_text_string(arena, word);
@@ -111,7 +119,8 @@ static void add_launch(nxc_shell *s, const nxc_launch *launch) {
   nxc_script *script = s->script;
   for (size_t i = 0; i < script->n_launches; i++) {
     const nxc_launch *other = &script->launches[i];
-    bool same = other->at.line == launch->at.line && same_words(&other->arguments, &launch->arguments) &&
+    bool same = other->at.source == launch->at.source && other->at.line == launch->at.line &&
+                same_words(&other->arguments, &launch->arguments) &&
                 same_words(&other->launcher, &launch->launcher);
     if (same) return;
   }
@@ -216,13 +225,19 @@ static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size
 
 void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words) {
   size_t program = find_program(s->arena, words, n_words);
+  size_t n_launches = nxc_shell_n_launches(s);
+  if (starts_script(words) && nxc_shell_run_script(s, words, program, command->at) &&
+      nxc_shell_n_launches(s) > n_launches)
+    return;
   if (program == n_words) {
-    open_texts(s, words, n_words, command->at);
+    bool any = open_texts(s, words, n_words, command->at);
+    if (!any) nxc_shell_run_input(s, words, command->at);
     return;
   }
   nxc_launch launch = {.program = path_of(s->arena, &words[program])};
   size_t at = words[program].n_bytes ? words[program].origins[0] : command->at;
-  if (at < command->at) at = command->at; /* a variable brought it */
+  bool brought = at < command->at || nxc_shell_text_at(s, at) != nxc_shell_text_at(s, command->at);
+  if (brought) at = command->at; /* by a variable */
   launch.at = nxc_shell_place(s, at, words[program].n_bytes);
   for (size_t i = 0; i < n_words; i++) {
     if (i != program)
@@ -236,7 +251,7 @@ void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_
 
 /* Without a command that starts a program: every variable that holds options, and every bare option. */
 static void take_all(nxc_shell *s) {
-  nxc_launch all = {.at = {.source = s->source, .line = 1, .column = 1, .length = 1}};
+  nxc_launch all = {.at = {.source = s->texts[0].source, .line = 1, .column = 1, .length = 1}};
   keep_variables(s, &all);
   for (size_t i = 0; i < s->state.n_values; i++) {
     const nxc_shell_value *value = s->state.values[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands whose output can be computed: echo, printf, cat, seq, basename, dirname, expr. */
+/* Commands whose output can be computed: echo, printf, cat, seq, basename, dirname, pwd, expr. */
 #include "compiler/config/front/shell/shell.h"
 
 #include <stdlib.h>
@@ -165,6 +165,12 @@ static bool seq(nxc_shell *s, const call *c, nxc_text *output) {
 /* The last part of a path, without a suffix; or all in front of it. */
 static bool path_part(nxc_shell *s, const call *c, nxc_text *output) {
   bool folder = nxc_text_is(&c->words[0], "dirname");
+  size_t last = c->n_words - 1;
+  nxc_text own = c->words[last];
+  if (folder && nxc_shell_parent(s, &own)) { /* with or without -- */
+    nxc_text_append(s->arena, output, &own);
+    return true;
+  }
   if (c->n_words < 2 || c->n_words > (folder ? 2U : 3U) || nxc_text_any(&c->words[1], NXC_MARK_UNKNOWN))
     return false;
   nxc_text path = c->words[1];
@@ -188,6 +194,20 @@ static bool path_part(nxc_shell *s, const call *c, nxc_text *output) {
   return true;
 }
 
+static bool print_folder(nxc_shell *s, const call *c, nxc_text *output) {
+  nxc_text written = nxc_text_from(s->arena, "$(pwd)", 6, c->at, 0), here = nxc_shell_own_folder(s, &written);
+  nxc_text_append(s->arena, output, s->state.folder.n_bytes > 0 ? &s->state.folder : &here);
+  return true;
+}
+
+/* realpath and readlink -f: the same file, for what opens it. */
+static bool print_path(nxc_shell *s, const call *c, nxc_text *output) {
+  const nxc_text *path = &c->words[c->n_words - 1];
+  if (!nxc_text_any(path, NXC_MARK_FOLDER)) return false;
+  nxc_text_append(s->arena, output, path);
+  return true;
+}
+
 /* expr A + B */
 static bool expr(nxc_shell *s, const call *c, nxc_text *output) {
   nxc_text sum = {0};
@@ -208,7 +228,8 @@ static const struct {
   const char *name;
   bool (*print)(nxc_shell *s, const call *c, nxc_text *output);
 } printers[] = {{"echo", echo}, {"printf", print_formatted}, {"cat", cat},   {"seq", seq},
-                {"basename", path_part}, {"dirname", path_part}, {"expr", expr}};
+                {"basename", path_part}, {"dirname", path_part}, {"expr", expr},
+                {"pwd", print_folder},   {"realpath", print_path}, {"readlink", print_path}};
 
 bool nxc_shell_prints(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at) {
   const call c = {words, n_words, at};

@@ -7,57 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variables that a launcher, the machine or bash itself gives. */
-static bool is_given(const char *name) {
-  static const char *const names[] = {"MASTER_ADDR",  "MASTER_PORT", "WORLD_SIZE",
-                                      "RANK",         "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
-                                      "NODE_RANK",    "HOSTNAME",    "HOST",
-                                      "RANDOM",       "SECONDS",     "LINENO",
-                                      "UID",          "EUID",        "USER",
-                                      "HOME",         "PWD",         "OLDPWD",
-                                      "PATH",         "PYTHONPATH",  "LD_LIBRARY_PATH",
-                                      "BASH_SOURCE",  "FUNCNAME",    "PIPESTATUS",
-                                      "BASHPID",      "OSTYPE",      "TMPDIR",
-                                      "EPOCHSECONDS", "PPID",        "SHELL",
-                                      "OPTARG",       "OPTIND",      "BASH_REMATCH",
-                                      "REPLY",        "BASH"};
-  static const char *const beginnings[] = {"SLURM_", "OMPI_", "PMI_", "PMIX_",
-                                           "PBS_",   "LSB_",  "SGE_", "PET_"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(names[i], name) == 0) return true;
-  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-    if (strncmp(beginnings[i], name, strlen(beginnings[i])) == 0) return true;
-  return false;
-}
-
-/* What bash itself keeps is no part of the environment that a configuration depends on. */
-static bool is_of_bash(const char *name) {
-  static const char *const names[] = {"RANDOM",   "SECONDS",    "LINENO",       "UID",    "EUID",
-                                      "FUNCNAME", "PIPESTATUS", "OPTARG",       "OPTIND", "PPID",
-                                      "OLDPWD",   "REPLY",      "EPOCHSECONDS", "OSTYPE"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(names[i], name) == 0) return true;
-  return strncmp(name, "BASH", 4) == 0;
-}
-
-/* A variable of the environment, noted once. NULL: not set. */
-static const char *read_environment(nxc_shell *s, const char *name, size_t at, bool default_taken) {
-  nxc_script *script = s->script;
-  const char *value = is_of_bash(name) ? NULL : getenv(name);
-  if (is_of_bash(name)) return value;
-  if (script->variables_by_name == NULL) script->variables_by_name = nxc_names_new(script->arena);
-  void **position = nxc_names_slot(script->variables_by_name, name, strlen(name));
-  if (*position != NULL) return value;
-  script->variables =
-      nxc_arena_grow(script->arena, script->variables, script->n_variables, sizeof *script->variables);
-  script->variables[script->n_variables++] = (nxc_variable){.name = name,
-                                                            .value = value,
-                                                            .default_taken = value == NULL && default_taken,
-                                                            .at = nxc_shell_place(s, at, strlen(name))};
-  *position = script;
-  return value;
-}
-
 /* -- what a name has ------------------------------------------------------------------------------------- */
 
 /* The fields of a name, before its operator. */
@@ -110,7 +59,9 @@ static bool find_special(nxc_shell *s, const char *name, const nxc_text *written
     else add_unknown(s, to, written, NXC_MARK_ARGUMENT);
   } else if (*name == '?' && state->status != NXC_MAYBE) {
     add_number(s, to, state->status == NXC_NO, written);
-  } else if (strchr("?-$!0", *name)) {
+  } else if (*name == '0' || strcmp(name, "BASH_SOURCE") == 0) {
+    add(s, to, "0", nxc_shell_own_path(s, written));
+  } else if (strchr("?-$!", *name)) {
     add_unknown(s, to, written, 0);
   } else {
     return false;
@@ -156,10 +107,12 @@ static void find_value(nxc_shell *s, const nxc_shell_parameter *p, const nxc_she
 static void find_outside(nxc_shell *s, const nxc_shell_parameter *p, const nxc_text *written, bool minds,
                          found *to) {
   size_t at = written->n_bytes ? written->origins[0] : 0;
-  const char *value = read_environment(s, p->name, at, minds && p->op != '+');
+  const char *value = nxc_shell_read_environment(s, p->name, at, minds && p->op != '+');
   if (minds || s->testing) *nxc_names_slot(s->expected, p->name, strlen(p->name)) = s;
   if (value != NULL && p->all == '\0')
-    add(s, to, "0", nxc_text_from(s->arena, value, strlen(value), at, NXC_MARK_ENVIRONMENT));
+    add(s, to, "0",
+        nxc_text_from(s->arena, value, strlen(value), at,
+                      NXC_MARK_ENVIRONMENT | (strcmp(p->name, "PWD") == 0 ? NXC_MARK_FOLDER : 0)));
   else to->missing = s->assumes = true;
 }
 
@@ -244,6 +197,7 @@ static bool change_case(nxc_shell *s, const nxc_shell_parameter *p, nxc_text *te
 static bool change(nxc_shell *s, const nxc_shell_parameter *p, nxc_text *text) {
   if (p->op == '^' || p->op == ',') return change_case(s, p, text);
   nxc_text pattern = nxc_shell_expand_one(s, p->first), by = {0};
+  if (p->op == '%' && nxc_text_is(&pattern, "/*") && nxc_shell_parent(s, text)) return true;
   if (p->second != NULL) by = nxc_shell_expand_one(s, p->second);
   if (p->op == '/') return nxc_shell_replace(s, text, &pattern, &by, p->twice, p->anchor);
   return nxc_shell_cut(s, text, &pattern, p->op, p->twice);
@@ -369,7 +323,7 @@ static bool put_operand(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_
 static void put_missing(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, bool quoted,
                         bool list) {
   const char *name = part->parameter->name;
-  bool argument = isdigit((unsigned char)*name), given = is_given(name);
+  bool argument = isdigit((unsigned char)*name), given = nxc_shell_is_given(name);
   unsigned char marks = argument ? NXC_MARK_ARGUMENT : given || s->sources ? 0 : NXC_MARK_UNDEFINED;
   if (list && argument) return;
   put_unknown(s, fields, &part->text, quoted, list, marks);

@@ -22,6 +22,7 @@ bool nxc_shell_parse_redirect(nxc_shell_parser *p, nxc_shell_command *command) {
   nxc_shell_redirect *kept = nxc_arena_alloc(p->arena, sizeof *kept);
   *kept = redirect;
   if (c == '<' && doubled) kept->kind = tripled ? 's' : 'h';
+  kept->appends = c == '>' && doubled;
   if (kept->kind == 'h') {
     nxc_shell_parse_here(p, kept);
   } else {
@@ -89,6 +90,24 @@ static void parse_array(nxc_shell_parser *p, nxc_shell_assignment *to) {
   p->at++;
 }
 
+/* <path of the data> up to the end of the line, which is to be filled in before bash can read it: its bytes;
+ * 0: none. */
+static size_t placeholder(const nxc_shell_parser *p) {
+  size_t n = 1;
+  if (nxc_shell_peek(p, 0) != '<' || !isalpha((unsigned char)nxc_shell_peek(p, 1))) return 0;
+  while (p->at + n < p->text.n_bytes && strchr("<>\n|;&", nxc_shell_peek(p, n)) == NULL) n++;
+  if (nxc_shell_peek(p, n++) != '>') return 0;
+  size_t end = n;
+  while (nxc_shell_peek(p, end) == ' ' || nxc_shell_peek(p, end) == '\t') end++;
+  return nxc_shell_peek(p, end) == '\n' || p->at + end >= p->text.n_bytes ? n : 0;
+}
+
+static void put_placeholder(nxc_shell_parser *p, nxc_shell_word *word, size_t n_bytes) {
+  word->at = nxc_shell_origin(p, p->at);
+  nxc_shell_add_part(p, word, NXC_PART_UNKNOWN, true)->text = nxc_text_part(&p->text, p->at, n_bytes);
+  p->at += n_bytes;
+}
+
 static nxc_shell_assignment parse_assignment(nxc_shell_parser *p, size_t n_head, size_t n_name) {
   nxc_shell_assignment found = {.name = nxc_arena_strndup(p->arena, p->text.bytes + p->at, n_name),
                                 .at = nxc_shell_origin(p, p->at)};
@@ -100,7 +119,9 @@ static nxc_shell_assignment parse_assignment(nxc_shell_parser *p, size_t n_head,
     *found.subscript = nxc_shell_parse_word(p, NXC_END_BRACKET);
   }
   p->at = end;
+  size_t n_placeholder = placeholder(p);
   if (nxc_shell_peek(p, 0) == '(') parse_array(p, &found);
+  else if (n_placeholder > 0) put_placeholder(p, &found.value, n_placeholder);
   else found.value = nxc_shell_parse_word(p, NXC_END_BLANK);
   return found;
 }

@@ -336,24 +336,6 @@ static void run_kind(nxc_shell *s, const nxc_shell_command *command) {
   }
 }
 
-/* Lines for the command to read, and whether its output goes elsewhere. */
-static void redirect(nxc_shell *s, const nxc_shell_command *command) {
-  for (size_t i = 0; i < command->n_redirects; i++) {
-    const nxc_shell_redirect *r = command->redirects[i];
-    if (r->kind == '>' && (r->stream == 1 || r->stream == 3)) s->captures = false;
-    if (r->stream != 0 || r->kind == '>') continue;
-    nxc_text *text = nxc_arena_alloc(s->arena, sizeof *text);
-    if (r->kind == '<') {
-      *text = nxc_text_from(s->arena, "$(<)", 4, command->at, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
-    } else {
-      *text = nxc_shell_expand_one(s, &r->target);
-      if (r->kind == 's') *text = nxc_text_copy(s->arena, text);
-      if (r->kind == 's') nxc_text_put(s->arena, text, '\n', r->target.at, 0);
-    }
-    s->input = text;
-  }
-}
-
 void nxc_shell_run(nxc_shell *s, const nxc_shell_command *command) {
   if (s->failed || s->ended) return;
   if (!nxc_shell_enter(s, command->at)) return;
@@ -367,8 +349,18 @@ void nxc_shell_run(nxc_shell *s, const nxc_shell_command *command) {
   }
   const nxc_text *input = s->input;
   bool captures = s->captures;
-  redirect(s, command);
+  nxc_shell_redirect_input(s, command);
+  nxc_text path = {0}, output = s->state.output;
+  const nxc_shell_redirect *written = nxc_shell_written(s, command, &path);
+  if (written != NULL) {
+    s->captures = true;
+    s->state.output = (nxc_text){0};
+  }
   run_kind(s, command);
+  if (written != NULL) {
+    nxc_shell_keep_written(s, &path, &s->state.output, written->appends);
+    s->state.output = output;
+  }
   s->input = input;
   s->captures = captures;
   s->depth--;

@@ -9,8 +9,10 @@
 
 /* Places are asked for in any order; lines are found by halving. */
 nxc_span nxc_shell_place(nxc_shell *s, size_t offset, size_t n_bytes) {
-  const nxc_source *source = s->source;
+  const nxc_shell_source *text = nxc_shell_text_at(s, offset);
+  const nxc_source *source = text->source;
   uint32_t low = 0, high = source->n_lines;
+  offset -= text->base;
   if (offset > source->n_bytes) offset = source->n_bytes;
   while (low + 1 < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -19,7 +21,7 @@ nxc_span nxc_shell_place(nxc_shell *s, size_t offset, size_t n_bytes) {
   }
   size_t from = source->line_start[low];
   nxc_span at = {.source = source, .line = low + 1, .column = 1};
-  if (s->placed.line == at.line && s->placed_offset <= offset) {
+  if (s->placed.source == source && s->placed.line == at.line && s->placed_offset <= offset) {
     from = s->placed_offset;
     at.column = s->placed.column;
   }
@@ -97,21 +99,17 @@ nxc_shell_command *nxc_shell_read_text(nxc_shell *s, const nxc_text *text, size_
 
 static nxc_shell *new_shell(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_script *script) {
   nxc_shell *s = nxc_arena_alloc(arena, sizeof *s);
-  *s = (nxc_shell){.script = script, .source = source, .sink = sink, .arena = arena};
+  *s = (nxc_shell){.script = script, .sink = sink, .arena = arena};
   s->names = nxc_names_new(arena);
   s->functions = nxc_names_new(arena);
   s->expected = nxc_names_new(arena);
   s->undefined = nxc_names_new(arena);
   s->noted = nxc_names_new(arena);
+  s->written = nxc_names_new(arena);
+  nxc_shell_add_source(s, source ? source : nxc_source_new(arena, "", "", 0))->open = true;
   s->state.status = NXC_YES;
   script->shell = s;
   return s;
-}
-
-static nxc_text whole_text(nxc_arena *arena, const nxc_source *source) {
-  nxc_text text = nxc_text_from(arena, source->text, source->n_bytes, 0, 0);
-  for (size_t i = 0; i < text.n_bytes; i++) text.origins[i] = (uint32_t)i;
-  return text;
 }
 
 bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_script *script) {
@@ -121,8 +119,7 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink,
     nxc_shell_fail(s, strlen(source->text), "arguments hold no NUL bytes");
     return false;
   }
-  nxc_text text = whole_text(arena, source);
-  nxc_shell_run_text(s, &text, 0, false);
+  nxc_shell_run_text(s, &s->texts[0].text, 0, false);
   if (!s->failed) nxc_shell_end_launches(s);
   return !s->failed;
 }
@@ -130,7 +127,7 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink,
 bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_launch_words *words) {
   nxc_script script = {.arena = arena};
   nxc_shell *s = new_shell(arena, source, sink, &script);
-  nxc_shell_parser p = {.arena = arena, .text = whole_text(arena, source)};
+  nxc_shell_parser p = {.arena = arena, .text = s->texts[0].text};
   nxc_shell_fields fields = {0};
   s->plain = true;
   while (p.problem == NULL && p.at < p.text.n_bytes) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The evaluator of shell texts: variables and branches (state.c), words (expand.c, parameter.c, pattern.c),
- * arithmetic (sum.c), tests (test.c), commands (run.c, flow.c, builtins.c), and which commands are launches
- * (launch.c).
+/* The evaluator of shell texts: variables and branches (state.c), words (expand.c, parameter.c,
+ * surroundings.c, pattern.c), arithmetic (sum.c), tests (test.c), commands (run.c, redirect.c, flow.c,
+ * builtins.c), other scripts (folders.c, follow.c), and which commands are launches (launch.c).
  *
  * Nothing is run. Where a condition cannot be told both ways are followed, and what they leave different is
  * unknown afterwards. A path that exits ends; what follows is told by the others. A script that ends because
@@ -52,6 +52,7 @@ typedef struct nxc_shell_state {
   size_t n_arguments;
   bool arguments_known;
   nxc_text output; /* of the commands whose output is taken */
+  nxc_text folder; /* that `cd` went to; empty: where the script was called */
   nxc_truth status;
 } nxc_shell_state;
 
@@ -74,9 +75,19 @@ typedef struct nxc_shell_frame {
   size_t n_locals;
 } nxc_shell_frame;
 
+/* A text that is followed: the user's own, or one that it reads. */
+typedef struct nxc_shell_source {
+  const nxc_source *source;
+  nxc_text text;
+  size_t base; /* the number of its first byte among those of all texts */
+  const char *folder;
+  bool open; /* it is being followed */
+} nxc_shell_source;
+
 typedef struct nxc_shell {
   nxc_script *script;
-  const nxc_source *source;
+  nxc_shell_source *texts; /* the first is the user's own */
+  size_t n_texts;
   nxc_sink *sink;
   nxc_arena *arena;
   nxc_shell_state state;
@@ -102,6 +113,7 @@ typedef struct nxc_shell {
   size_t n_pending;
   struct nxc_names *undefined;
   struct nxc_names *noted; /* places that have a note */
+  struct nxc_names *written; /* files that the script itself writes, by their paths */
   nxc_span placed;         /* the last place that was asked for */
   size_t placed_offset;    /* its byte */
 } nxc_shell;
@@ -154,6 +166,12 @@ void nxc_shell_put_parts(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell
                          bool divides);
 const char *nxc_shell_ifs(nxc_shell *s);
 
+/* -- surroundings.c */
+/* Whether a launcher, the machine or bash itself gives it. */
+bool nxc_shell_is_given(const char *name);
+/* A variable of the environment, noted once. NULL: not set. */
+const char *nxc_shell_read_environment(nxc_shell *s, const char *name, size_t at, bool default_taken);
+
 /* -- parameter.c */
 void nxc_shell_put_parameter(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, bool quoted,
                              bool divides);
@@ -204,6 +222,34 @@ bool nxc_shell_builtin(nxc_shell *s, const nxc_shell_command *command, const nxc
 void nxc_shell_print(nxc_shell *s, const nxc_text *text);
 /* -- output.c: echo, printf, seq and their like */
 bool nxc_shell_prints(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
+
+/* -- folders.c */
+/* What is written for a folder, as text that stands for that of its own text; and a path of this text. */
+nxc_text nxc_shell_own_folder(nxc_shell *s, const nxc_text *written);
+nxc_text nxc_shell_own_path(nxc_shell *s, const nxc_text *written);
+/* dirname of such a path; false: it is none. */
+bool nxc_shell_parent(nxc_shell *s, nxc_text *path);
+void nxc_shell_change_folder(nxc_shell *s, const nxc_text *folder);
+/* A file that lies beside the script; NULL: none is known. */
+const char *nxc_shell_find_file(nxc_shell *s, const nxc_text *path);
+
+/* -- follow.c */
+nxc_shell_source *nxc_shell_add_source(nxc_shell *s, const nxc_source *source);
+/* Whether a path has the name of a script. */
+bool nxc_shell_ends_in_sh(const nxc_text *word);
+const nxc_shell_source *nxc_shell_text_at(const nxc_shell *s, size_t offset);
+/* Each false: there is no such text, and nothing is done. */
+bool nxc_shell_source_file(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
+bool nxc_shell_run_script(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
+bool nxc_shell_run_input(nxc_shell *s, const nxc_text *words, size_t at);
+
+/* -- redirect.c */
+/* Lines for the command to read, and whether its output goes elsewhere. */
+void nxc_shell_redirect_input(nxc_shell *s, const nxc_shell_command *command);
+/* Where a command writes a script, which may be run later; NULL: nowhere. */
+const nxc_shell_redirect *nxc_shell_written(nxc_shell *s, const nxc_shell_command *command, nxc_text *path);
+void nxc_shell_keep_written(nxc_shell *s, const nxc_text *path, const nxc_text *text, bool appends);
+const nxc_text *nxc_shell_written_file(nxc_shell *s, const nxc_text *path);
 
 /* -- launch.c */
 void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words);

@@ -58,6 +58,7 @@ typedef struct nxc_shell_assignment {
 typedef struct nxc_shell_redirect {
   char kind;  /* < > h (here document) s (here string) */
   int stream; /* which it stands for; & is 3 */
+  bool appends; /* >> */
   nxc_shell_word target;
 } nxc_shell_redirect;
 

@@ -126,6 +126,7 @@ static bool judge_one(test *t, size_t at, nxc_truth *truth) {
   if (kind == 'n') *truth = is_text(&known);
   if (kind == 'z') *truth = nxc_truth_not(is_text(&known));
   if (kind == 'v') *truth = is_assigned(t, word);
+  if (strchr("aefr", kind) && nxc_shell_find_file(t->s, word) != NULL) *truth = NXC_YES;
   return strchr("abcdefghkLnNoOprRsStuvwxzG", kind) != NULL;
 }
 

@@ -16,7 +16,8 @@ enum {
   NXC_MARK_MANY = 8,        /* ... and may become no word, or several */
   NXC_MARK_QUOTED = 16,     /* no sign of a pattern */
   NXC_MARK_ENVIRONMENT = 32, /* from nxcfg's own environment */
-  NXC_MARK_MAYBE = 64        /* known, but it stands there on some ways through the script only */
+  NXC_MARK_MAYBE = 64,       /* known, but it stands there on some ways through the script only */
+  NXC_MARK_FOLDER = 128      /* unknown, and stands for the folder that its text lies in (folders.c) */
 };
 
 typedef struct nxc_text {

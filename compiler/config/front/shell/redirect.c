@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where commands read from and write to: lines that stand in the script, and scripts that it writes. */
+#include "compiler/config/front/shell/shell.h"
+#include "compiler/document/names.h"
+
+#include <string.h>
+
+void nxc_shell_redirect_input(nxc_shell *s, const nxc_shell_command *command) {
+  for (size_t i = 0; i < command->n_redirects; i++) {
+    const nxc_shell_redirect *r = command->redirects[i];
+    if (r->kind == '>' && (r->stream == 1 || r->stream == 3)) s->captures = false;
+    if (r->stream != 0 || r->kind == '>') continue;
+    nxc_text *text = nxc_arena_alloc(s->arena, sizeof *text);
+    if (r->kind == '<') {
+      *text = nxc_text_from(s->arena, "$(<)", 4, command->at, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
+    } else {
+      *text = nxc_shell_expand_one(s, &r->target);
+      if (r->kind == 's') *text = nxc_text_copy(s->arena, text);
+      if (r->kind == 's') nxc_text_put(s->arena, text, '\n', r->target.at, 0);
+    }
+    s->input = text;
+  }
+}
+
+const nxc_shell_redirect *nxc_shell_written(nxc_shell *s, const nxc_shell_command *command, nxc_text *path) {
+  const nxc_shell_redirect *last = NULL;
+  for (size_t i = 0; i < command->n_redirects; i++) {
+    const nxc_shell_redirect *r = command->redirects[i];
+    if (r->kind != '>' || r->stream != 1) continue;
+    *path = nxc_shell_expand_one(s, &r->target);
+    last = nxc_shell_ends_in_sh(path) && !nxc_text_any(path, NXC_MARK_UNKNOWN) ? r : NULL;
+  }
+  return last;
+}
+
+void nxc_shell_keep_written(nxc_shell *s, const nxc_text *path, const nxc_text *text, bool appends) {
+  const char *name = nxc_text_string(s->arena, path);
+  void **slot = nxc_names_slot(s->written, name, strlen(name));
+  nxc_text *kept = nxc_arena_alloc(s->arena, sizeof *kept);
+  *kept = appends && *slot != NULL ? nxc_text_copy(s->arena, *slot) : (nxc_text){0};
+  if (nxc_shell_spend(s, kept->n_bytes + text->n_bytes, path->origins[0]))
+    nxc_text_append(s->arena, kept, text);
+  *slot = kept;
+}
+
+const nxc_text *nxc_shell_written_file(nxc_shell *s, const nxc_text *path) {
+  const char *name = nxc_text_string(s->arena, path);
+  return nxc_text_any(path, NXC_MARK_UNKNOWN) ? NULL : nxc_names_find(s->written, name, strlen(name));
+}
