@@ -41,7 +41,7 @@ bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *bac
   atomic_store(&comm->pulse->operator, NX_NONE);
   const char *delay = getenv("NXRUN_DELAY");
   comm->delay_state = delay ? strtoull(delay, NULL, 10) * UINT64_C(0x9E3779B97F4A7C15) + world->rank + 1 : 0;
-  if (!nxr_comm_groups_open(comm, fault)) return false;
+  if (!nxr_comm_groups_open(comm, fault) || !nxr_lead_open(comm, fault)) return false;
   comm->vote = bind_vote(comm, fault);
   return comm->vote && nxr_comm_thread_open(comm, fault);
 }
@@ -158,13 +158,22 @@ static void remove_active(nxr_comm *comm, uint32_t index) {
   comm->active[index] = comm->active[--comm->n_active];
 }
 
+/* The start that has the post of this one still: a group has NXR_WINDOW_STARTS of them. NULL: none has. */
+static const nxr_collective *holder_of_post(const nxr_collective *collective) {
+  const nxr_collective *before = collective->group->posted[collective->sequence % NXR_WINDOW_STARTS];
+  bool holds = before && before->active && before->sequence + NXR_WINDOW_STARTS == collective->sequence;
+  return holds ? before : NULL;
+}
+
 /* Transports begin in the order of the starts, which is that of all members; so none waits for room that a
  * later one holds. */
 static bool has_begun(nxr_comm *comm, nxr_collective *collective) {
   if (!collective->leaves) return true;
-  if (collective->start != comm->n_begun || !nxr_staged_left(comm, collective)) return false;
+  if (collective->start != comm->n_begun || holder_of_post(collective) || !nxr_staged_left(comm, collective))
+    return false;
   comm->n_begun++;
   collective->leaves = false;
+  collective->group->posted[collective->sequence % NXR_WINDOW_STARTS] = collective;
   collective->transport->start(comm, collective);
   return true;
 }
@@ -195,10 +204,7 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   nxr_comm_group *group = collective->group;
   delay(comm);
   if (collective->active) nxr_comm_wait(comm, collective);
-  nxr_collective **place = &group->started[group->n_started % NXR_WINDOW_STARTS];
-  if (*place && (*place)->active) nxr_comm_wait(comm, *place);
   nxr_comm_lock(comm);
-  *place = collective;
   collective->sequence = group->n_started++;
   collective->start = comm->n_starts++;
   collective->phase = 1;
@@ -228,16 +234,28 @@ typedef struct patience {
   uint32_t peer; /* NX_NONE: nobody was looked at yet */
 } patience;
 
+/* What keeps a collective from going on: itself, or the first that no transport knows of yet, or what holds
+ * that one's post. */
+static const nxr_collective *in_the_way(const nxr_comm *comm, const nxr_collective *collective) {
+  if (!collective->leaves) return collective;
+  const nxr_collective *first = collective;
+  for (uint32_t i = 0; i < comm->n_active; i++)
+    if (comm->active[i]->start == comm->n_begun) first = comm->active[i];
+  const nxr_collective *holder = holder_of_post(first);
+  return holder ? holder : first;
+}
+
 static void look_at_peer(nxr_comm *comm, const nxr_collective *collective, patience *with) {
-  bool leaves = collective->leaves; /* it waits for its own device */
-  uint32_t needed = leaves ? comm->world->rank : collective->group->members[collective->waits_for];
+  nxr_lead_look(comm);
+  const nxr_collective *held = in_the_way(comm, collective);
+  bool leaves = held->leaves; /* it waits for its own device */
+  uint32_t needed = leaves ? comm->world->rank : held->group->members[held->waits_for];
   uint64_t seen = peer_beats(comm, needed);
   double now_s = nxr_clock_s();
   if (needed != with->peer || seen != with->beats) *with = (patience){now_s, seen, needed};
   atomic_store_explicit(&comm->pulse->waits_for, 1 + needed, memory_order_relaxed);
   if (now_s - with->since_s > comm->deadline_s)
-    nxr_comm_fail(comm, collective, needed,
-                  leaves ? "has work on its device that does not end" : "does not come");
+    nxr_comm_fail(comm, held, needed, leaves ? "has work on its device that does not end" : "does not come");
 }
 
 /* True when it is complete. */
@@ -276,12 +294,16 @@ bool nxr_comm_vote(nxr_comm *comm, bool own) {
   return own;
 }
 
+void nxr_comm_live(nxr_comm *comm) {
+  uint64_t beats = atomic_load_explicit(&comm->pulse->beats, memory_order_relaxed);
+  atomic_store_explicit(&comm->pulse->beats, beats + 1, memory_order_relaxed);
+}
+
 void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator) {
   nxr_pulse *pulse = comm->pulse;
   atomic_store_explicit(&pulse->step, step, memory_order_relaxed);
   atomic_store_explicit(&pulse->operator, operator, memory_order_relaxed);
-  uint64_t beats = atomic_load_explicit(&pulse->beats, memory_order_relaxed);
-  atomic_store_explicit(&pulse->beats, beats + 1, memory_order_relaxed);
+  nxr_comm_live(comm);
 }
 
 uint64_t nxr_comm_staging_bytes(const nxr_comm *comm) {
@@ -313,63 +335,4 @@ void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uin
   const nxk_backend *backend = spec->on_host ? &nxk_ref : comm->backend; /* ref sums without a device */
   backend->sum(spec->on_host ? NULL : nxr_comm_sum_device(comm), y, spec->y_dtype, collective->sources,
                collective->group->size, spec->x_dtype, n);
-}
-
-static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t room) {
-  if (operator == NX_NONE) {
-    snprintf(text, room, "between two steps");
-    return;
-  }
-  uint32_t n_operators = comm->plan->n[NX_SECTION_OPERATORS];
-  if (operator >= n_operators) {
-    char item[96];
-    nx_item_describe(comm->plan, &comm->plan->items[operator - n_operators], item, sizeof item);
-    snprintf(text, room, "at item %u, %s", operator - n_operators, item);
-    return;
-  }
-  const nx_operator *op = &comm->plan->operators[operator];
-  snprintf(text, room, "at operator %u, %s of %s", operator, nx_op_find(op->op)->name,
-           nx_plan_string(comm->plan, op->origin));
-}
-
-/* Waiting is catching: the rank that holds up all is at the end of the chain. */
-static uint32_t last_of_chain(const nxr_comm *comm, uint32_t rank) {
-  for (uint32_t hops = 0; hops < comm->world->size; hops++) {
-    nxr_pulse *pulse = (nxr_pulse *)nxr_comm_control(comm, rank);
-    uint32_t next = pulse ? atomic_load(&pulse->waits_for) : 0;
-    if (next == 0 || next - 1 == comm->world->rank) return rank;
-    rank = next - 1;
-  }
-  return rank;
-}
-
-static void describe_rank(const nxr_comm *comm, uint32_t rank, char *text, size_t room) {
-  nxr_pulse *pulse = (nxr_pulse *)nxr_comm_control(comm, rank);
-  char place[192];
-  if (!pulse) {
-    snprintf(text, room, "where rank %u is can not be seen from here", rank);
-    return;
-  }
-  describe(comm, atomic_load(&pulse->operator), place, sizeof place);
-  snprintf(text, room, "rank %u was last seen in step %llu %s", rank,
-           (unsigned long long)atomic_load(&pulse->step), place);
-}
-
-void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
-  char here[192], there[320], chain[64] = "";
-  const nxr_world *world = comm->world;
-  const nxr_collective_spec *spec = &collective->spec;
-  uint64_t n_bytes = spec->outer * spec->axis * spec->inner * nx_dtype_bits(spec->x_dtype) / 8;
-  uint32_t last = last_of_chain(comm, peer);
-  describe(comm, collective->spec.operator, here, sizeof here);
-  describe_rank(comm, last, there, sizeof there);
-  if (last != peer) snprintf(chain, sizeof chain, ", held up in the end by rank %u", last);
-  fprintf(stderr,
-          "nxrun: rank %u (%s) waits in step %llu %s, group %s, %llu bytes: rank %u (%s) %s (run.deadline_s "
-          "%g)%s; %s\n",
-          world->rank, nxr_world_host(world, world->rank),
-          (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name,
-          (unsigned long long)n_bytes, peer, nxr_world_host(world, peer), what, comm->deadline_s, chain,
-          there);
-  nxr_world_abort(1);
 }

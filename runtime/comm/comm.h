@@ -74,6 +74,10 @@ enum { NXR_MOST_VOTES = 6 };
 void nxr_comm_votes(nxr_comm *comm, bool votes[], uint32_t n);
 /* A sign of life: what this rank is about to run; steps count from 1. */
 void nxr_comm_beat(nxr_comm *comm, uint64_t step, uint32_t operator);
+/* Where kernels are only handed to a device (comm_lead.c): behind each of them, which waits where the device
+ * is far behind; and until it has done all. */
+void nxr_comm_enqueued(nxr_comm *comm);
+void nxr_comm_finish(nxr_comm *comm);
 /* What was bound on this rank. */
 typedef struct nxr_comm_size {
   uint64_t n_collectives, n_by_messages; /* transfers are counted too */

@@ -4,7 +4,7 @@
  * A collective goes through phases; `progress` does what can be done without waiting and says whether it is
  * complete. Until then `waits_for` is the position of the member that it needs. No transport knows of one
  * that still `leaves`: its operand, or that of one started before it, is being copied from the device
- * (comm_staged.c). */
+ * (comm_staged.c), or its group has no post for it. */
 #ifndef NXR_COMM_TRANSPORT_H
 #define NXR_COMM_TRANSPORT_H
 
@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { NXR_WINDOW_STARTS = 8 /* starts of one group that may be under way at once */ };
+enum { NXR_WINDOW_STARTS = 8 /* starts of one group that transports may know of at once */ };
 
 /* What a rank posts about one start; its peers read it. */
 typedef struct nxr_post {
@@ -43,7 +43,7 @@ typedef struct nxr_comm_group {
   uint32_t n_local;  /* members on each host, where they lie in order and every host has as many; else 0 */
   uint64_t n_started;
   nxr_post **posts;  /* [size]: each member's NXR_WINDOW_STARTS posts; NULL where not on this host */
-  nxr_collective *started[NXR_WINDOW_STARTS];
+  nxr_collective *posted[NXR_WINDOW_STARTS]; /* what had each post last; NULL: nothing yet */
   uint32_t *in_pairs; /* [size]: positions; each n_paired of them are summed in pairs; NULL: none are */
   uint32_t n_paired;
 } nxr_comm_group;
@@ -89,6 +89,14 @@ struct nxr_collective {
 /* comm_thread.c */
 typedef enum nxr_mover { NXR_MOVED_BY_OPERATORS, NXR_MOVED_BY_THREAD, NXR_MOVED_IN_WAITS } nxr_mover;
 
+/* Marks behind kernels: n_set of them so far, of which the device has reached n_reached. */
+enum { NXR_LEAD_MARKS = 64 };
+typedef struct nxr_lead {
+  nxk_event *marks[NXR_LEAD_MARKS];
+  uint64_t n_set, n_reached;
+  uint32_t n_unmarked; /* kernels behind the last one */
+} nxr_lead;
+
 struct nxr_comm {
   nxr_world *world;
   const nx_plan *plan;
@@ -103,6 +111,7 @@ struct nxr_comm {
   nxr_collective *vote;
   nxr_pulse *pulse;
   double deadline_s;
+  nxr_lead lead;
   uint64_t delay_state; /* of the random delays; 0: none */
   uint64_t n_starts;
   uint64_t n_begun;  /* of them, those that a transport knows of */
@@ -160,11 +169,19 @@ bool nxr_staged_left(const nxr_comm *comm, const nxr_collective *collective);
 void nxr_staged_end(const nxr_comm *comm, nxr_collective *collective);
 void nxr_staged_join(const nxr_comm *comm, nxr_collective *collective);
 
+/* comm_lead.c: nothing where the backend's memory is the host's. Marks that were reached are signs of
+ * life. */
+bool nxr_lead_open(nxr_comm *comm, nxr_fault *fault);
+void nxr_lead_look(nxr_comm *comm);
+/* A sign of life. */
+void nxr_comm_live(nxr_comm *comm);
+
 /* y[0..n) = sum of the collective's sources, on the host where its operands are there. */
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n);
-/* Ends the run: this collective can not be completed. */
+/* comm_fail.c ends the run: this collective can not be completed; the device stands still. */
 _Noreturn void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer,
                              const char *what);
+_Noreturn void nxr_comm_fail_device(nxr_comm *comm);
 /* The part of an all_reduce that the member at `position` sums: elements [*first, return value + *first). */
 uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint64_t *first);
 /* y[outer][member][axis x inner] from the members' x[outer][axis x inner], one member at a time. */

@@ -134,8 +134,12 @@ static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t ste
 static void run_operator(nxr_exec *exec, const nx_item *item, const nxk_frame *frame, uint32_t index) {
   nxr_machine *machine = exec->machine;
   const nxr_kernel *kernel = &machine->kernels[index];
-  if (kernel->backend) kernel->backend->enqueue(kernel->device, kernel->kernel, frame);
-  else run_communication(machine, item, index, exec->timers);
+  if (!kernel->backend) {
+    run_communication(machine, item, index, exec->timers);
+    return;
+  }
+  kernel->backend->enqueue(kernel->device, kernel->kernel, frame);
+  nxr_comm_enqueued(machine->comm);
 }
 
 /* What is only enqueued is waited for, so that its time is its own. */
@@ -184,7 +188,7 @@ static void keep_sequence_sums(const nxr_exec *exec, const nx_item *item) {
   const nxr_machine *machine = exec->machine;
   bool says = item->kind == NX_ITEM_EVALUATE && item->chunk + 1 == machine->n_chunks;
   if (exec->sequence_sums == NULL || !says) return;
-  nxk_synchronize(machine->backend, machine->device);
+  nxr_comm_finish(machine->comm);
   read_numbers(machine, machine->plan->run->sequence_sums,
                nxr_machine_frame(machine, item->chunk, item->slot),
                exec->sequence_sums + (size_t)item->micro_batch * machine->plan->run->micro_batch);
@@ -221,7 +225,7 @@ static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t s
     else if (!compute(exec, item, step, fault)) return false;
   }
   double since_s = nxr_timers_now(exec->timers);
-  nxk_synchronize(machine->backend, machine->device);
+  nxr_comm_finish(machine->comm);
   nxr_timers_add(exec->timers, NXR_TIMER_PASSES, since_s);
   nxr_comm_beat(machine->comm, step + 1, NX_NONE);
   return true;
@@ -296,6 +300,6 @@ void nxr_exec_forward(nxr_exec *exec, const int32_t *tokens, uint32_t n, const n
   exec->watch = watch;
   run_program(exec, &machine->plan->items[schedule->first_item], 0); /* of one chunk that is a pass */
   exec->watch = NULL;
-  nxk_synchronize(machine->backend, machine->device);
+  nxr_comm_finish(machine->comm);
   nxr_comm_beat(machine->comm, 1, NX_NONE);
 }

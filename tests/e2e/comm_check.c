@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives on real ranks: mpiexec -n N comm_check [late window|late messages|stress SECONDS|tags N|meet
- * ...].
+ * ...|device alive|device silent].
  *
  * Every operator, type, axis and a spread of sizes, over a tensor group, a data group and all ranks, through
  * the shared window and through messages, against sums made here in coordinate order; bit for bit, with
@@ -10,8 +10,9 @@
  * With `late` the last rank never comes, and the others must end by the deadline. With `stress` the ranks run
  * tiny collectives against each other without ever meeting in between, each with pauses of its own, and write
  * into the operands again as soon as a wait allows: a flag that comes early shows as a wrong number, one that
- * is lost as a deadline. With `tags N` MPI has none above N. */
-#include "runtime/comm/comm.h"
+ * is lost as a deadline. With `tags N` MPI has none above N. With `device` a rank waits for a device that
+ * works longer than the deadline, or stands still. */
+#include "runtime/comm/comm_transport.h"
 #include "tests/e2e/count_allocations.h"
 #include "schema/bf16.h"
 
@@ -288,6 +289,24 @@ static bool votes_take_few(bench *at, bool use_window) {
   return false;
 }
 
+/* The first rank starts more than a group has posts before any other starts one, and goes on all the same. */
+static uint64_t start_ahead(bench *at, uint32_t round) {
+  uint32_t started[MOST_UNDER_WAY], n = 0;
+  uint64_t n_wrong = 0;
+  for (uint32_t c = 0; c < at->n_cases && n < MOST_UNDER_WAY; c++)
+    if (at->cases[c].spec.group == NX_NONE) fill_case(at, started[n++] = c, round);
+  for (uint32_t i = 0; at->world->rank == 0 && i < n; i++)
+    nxr_comm_start(at->comm, at->cases[started[i]].collective);
+  nxr_world_barrier(at->world);
+  for (uint32_t i = 0; at->world->rank > 0 && i < n; i++)
+    nxr_comm_start(at->comm, at->cases[started[i]].collective);
+  for (uint32_t i = 0; i < n; i++) {
+    nxr_comm_wait(at->comm, at->cases[started[i]].collective);
+    n_wrong += count_wrong(at, started[i], round);
+  }
+  return n_wrong;
+}
+
 static bool check_transport(nxr_world *world, const nx_plan *plan, bool use_window) {
   static bench at;
   at = (bench){.world = world, .plan = plan};
@@ -310,6 +329,7 @@ static bool check_transport(nxr_world *world, const nx_plan *plan, bool use_wind
     for (uint32_t c = 0; c < at.n_cases; c++) n_wrong += count_wrong(&at, c, round);
     nxr_world_barrier(world);
   }
+  n_wrong += start_ahead(&at, N_REPEATS);
   uint64_t totals[2] = {n_wrong, n_allocated};
   nxr_world_max(world, totals, 2);
   if (world->rank == 0)
@@ -412,6 +432,56 @@ static void meet_late(nxr_world *world, bool first, bool alive) {
   nxr_world_barrier(world);
 }
 
+/* ---- a device ---- */
+
+enum { MARK_NS = 100000000, N_HANDED = 1 << 14 };
+static uint64_t n_recorded, n_looks;
+static bool stands_still;
+static nxk_event *const some_event = (nxk_event *)&n_recorded;
+
+static nxk_event *no_event_open(nxk_device *device, nxk_fault *fault) {
+  (void)device, (void)fault;
+  return some_event;
+}
+
+static void count_record(nxk_device *device, nxk_queue queue, nxk_event *event) {
+  (void)device, (void)queue, (void)event;
+  n_recorded++;
+}
+
+/* Whatever is asked for comes after a while, so that eight of them take longer than the deadline. */
+static bool come_late(nxk_device *device, nxk_event *event) {
+  (void)device, (void)event;
+  const struct timespec span = {.tv_nsec = n_looks++ < 8 || stands_still ? MARK_NS : 0};
+  nanosleep(&span, NULL);
+  return !stands_still;
+}
+
+static void ignore(nxk_device *device) {
+  (void)device;
+}
+
+static bool wait_for_device(nxr_world *world, const nx_plan *plan, bool alive) {
+  nxk_backend slow = nxk_ref;
+  bench at = {.world = world, .plan = plan};
+  open_bench(&at, false, 0.5);
+  slow.host_addressable = false;
+  slow.event_open = no_event_open, slow.event_record = count_record, slow.event_done = come_late;
+  slow.synchronize = ignore;
+  stands_still = !alive;
+  nxr_fault fault = {""};
+  at.comm->backend = &slow;
+  if (!nxr_lead_open(at.comm, &fault)) return false;
+  uint64_t beats = at.comm->pulse->beats;
+  for (int i = 0; i < N_HANDED; i++) nxr_comm_enqueued(at.comm);
+  bool throttled = n_recorded - at.comm->lead.n_reached <= NXR_LEAD_MARKS && at.comm->lead.n_reached > 0;
+  nxr_comm_finish(at.comm);
+  bool all = at.comm->lead.n_reached == n_recorded && at.comm->pulse->beats - beats == n_recorded;
+  at.comm->backend = &nxk_ref;
+  close_bench(&at);
+  return throttled && all;
+}
+
 static bool run_checks(nxr_world *world, const nx_plan *plan, int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "late") == 0) {
     be_late(world, plan, strcmp(argv[2], "window") == 0);
@@ -425,6 +495,8 @@ static bool run_checks(nxr_world *world, const nx_plan *plan, int argc, char **a
     meet_late(world, strcmp(argv[2], "first") == 0, strcmp(argv[3], "alive") == 0);
     return true;
   }
+  if (argc == 3 && strcmp(argv[1], "device") == 0)
+    return wait_for_device(world, plan, strcmp(argv[2], "alive") == 0);
   if (argc == 3 && strcmp(argv[1], "stress") == 0) {
     double seconds = strtod(argv[2], NULL);
     bool well = stress(world, plan, true, seconds);

@@ -105,6 +105,9 @@ expect 'the first rank does not' 1 'rank [12] (.*) waits for a test: rank 0 (.*)
   "$mpiexec" -n 2 "$comm_check" meet first silent
 passes 'a rank that works long' "$mpiexec" -n 3 "$comm_check" meet last alive
 passes 'the first rank works long' "$mpiexec" -n 3 "$comm_check" meet first alive
+passes 'a device that works longer than the deadline' "$mpiexec" -n 1 "$comm_check" device alive
+expect 'a device that stands still' 1 'rank 0 (.*) waits for its device, which has done nothing for run.deadline_s' \
+  "$mpiexec" -n 1 "$comm_check" device silent
 
 # The clock of a run that is ended from outside: start, wait until it steps, send the signal (or, with CUT,
 # cut the dataset), see how it ends. One line says the pattern.

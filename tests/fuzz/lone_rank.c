@@ -72,6 +72,8 @@ void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
 
 struct nxr_comm {
   const nx_plan *plan;
+  const nxk_backend *backend;
+  nxk_device *device;
   nxr_collective *bound;
 };
 
@@ -88,10 +90,10 @@ uint64_t nxr_comm_control_bytes(const nx_plan *plan) {
 
 bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *backend, nxk_device *device,
                    const nxr_arenas *arenas, double deadline_s, nxr_comm **comm, nxr_fault *fault) {
-  (void)world, (void)backend, (void)device, (void)arenas, (void)deadline_s;
+  (void)world, (void)arenas, (void)deadline_s;
   *comm = calloc(1, sizeof **comm);
   if (*comm == NULL) return nxr_fault_set(fault, "out of memory");
-  (*comm)->plan = plan;
+  (*comm)->plan = plan, (*comm)->backend = backend, (*comm)->device = device;
   return true;
 }
 
@@ -131,15 +133,28 @@ void nxr_comm_name_transfer(const nxr_comm *comm, nxr_collective *collective, ui
   (void)comm, (void)collective, (void)item;
 }
 
-/* y is filled with what x has, again and again. */
+/* y is filled with what x has, again and again; on a device by copies, as there. */
 void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   uint64_t n = collective->x_bytes;
-  uint8_t *held = malloc(n + 1), *y = collective->spec.y;
-  (void)comm;
-  if (held == NULL) abort();
-  memcpy(held, collective->spec.x, n);
+  bool here = comm->backend->host_addressable;
+  uint8_t *held = malloc(n + 1), *y = here ? collective->spec.y : malloc(collective->y_bytes + 1);
+  if (held == NULL || y == NULL) abort();
+  if (here) memcpy(held, collective->spec.x, n);
+  else comm->backend->copy_out(comm->device, held, collective->spec.x, n);
   for (uint64_t at = 0; at < collective->y_bytes; at++) y[at] = n ? held[at % n] : 0;
+  if (!here) {
+    comm->backend->copy_in(comm->device, collective->spec.y, y, collective->y_bytes);
+    free(y);
+  }
   free(held);
+}
+
+void nxr_comm_enqueued(nxr_comm *comm) {
+  (void)comm;
+}
+
+void nxr_comm_finish(nxr_comm *comm) {
+  nxk_synchronize(comm->backend, comm->device);
 }
 
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
