@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg explain: what a setting, an option, a rule or a diagnostic is, from the catalogue alone. */
 #include "compiler/commands/commands.h"
+#include "compiler/commands/explain.h"
 #include "compiler/commands/options.h"
 #include "compiler/expression/expression.h"
 #include "compiler/config/binding/dialect.h"
@@ -17,8 +18,8 @@ static const char usage[] =
     "usage: nxcfg explain [--dialect D] [--rules FILE] NAME...\n"
     "       nxcfg explain [--dialect D] --status executed|checked|refused\n"
     "Explains settings (mesh.tensor), options (trainer.devices, or devices alone),\n"
-    "rules and diagnostics (NX2104). Where a name is the end of several, or a group\n"
-    "that holds several (mesh), they are listed.\n"
+    "rules and diagnostics (NX2104). Where a name is the end of several, a group that\n"
+    "holds several (mesh), or words that several speak of (clipping), they are listed.\n"
     "  --dialect D          look among the options of this dialect alone\n"
     "  --rules FILE         a site's own rules too (repeatable)\n"
     "  --status STATUS      list the options that nxrun executes, that nxcfg only\n"
@@ -110,7 +111,7 @@ static void print_systems(nxc_arena *arena, nxc_setting_id id) {
 
 /* -- one of each kind ------------------------------------------------------------------------------------ */
 
-static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
+void nxc_explain_setting(nxc_arena *arena, nxc_setting_id id) {
   const char *path = nxc_setting_rows[id].path;
   const nxc_facts facts = nxc_setting_facts(arena, id);
   printf("%s: setting\n", path);
@@ -119,11 +120,11 @@ static void explain_setting(nxc_arena *arena, nxc_setting_id id) {
   print_rules_of(arena, NULL, NXC_NAME_SETTING, path);
 }
 
-static void explain_option(nxc_arena *arena, const nxc_dialect *dialect, const nxc_option_row *row) {
+void nxc_explain_option(nxc_arena *arena, const nxc_dialect *dialect, const nxc_option_row *row) {
   printf("%s: option of %s\n", row->name, dialect->name);
   if (row->alias_of != NULL) {
     print_paragraph("another name of: ", row->alias_of);
-    explain_option(arena, dialect, nxc_option_find(dialect, row->alias_of));
+    nxc_explain_option(arena, dialect, nxc_option_find(dialect, row->alias_of));
     return;
   }
   const nxc_facts facts = nxc_option_facts(arena, row);
@@ -152,135 +153,35 @@ static void explain_rule(nxc_arena *arena, const nxc_rule_row *rule) {
 
 /* -- finding --------------------------------------------------------------------------------------------- */
 
-typedef struct search {
-  nxc_arena *arena;
-  const char *only; /* the dialect asked for, or NULL */
-  size_t n_found;
-  nxc_site_rules site; /* of --rules */
-} search;
-
-static bool is_searched(const search *s, const nxc_dialect *dialect) {
+bool nxc_explain_searches(const nxc_explain_search *s, const nxc_dialect *dialect) {
   return s->only ? strcmp(s->only, dialect->name) == 0 : strcmp(dialect->name, "nx") != 0;
 }
 
-static void separate(search *s) {
+void nxc_explain_separate(nxc_explain_search *s) {
   if (s->n_found++ > 0) putchar('\n');
 }
 
-static const char *last_part(const char *name) {
-  const char *dot = strrchr(name, '.');
-  return dot ? dot + 1 : name;
-}
-
 /* Options of this full name, in every dialect that has one. */
-static void explain_options(search *s, const char *name) {
+static void explain_options(nxc_explain_search *s, const char *name) {
   for (size_t i = 0; i < nxc_n_dialects; i++) {
     const nxc_dialect *dialect = &nxc_dialects[i];
-    const nxc_option_row *row = is_searched(s, dialect) ? nxc_option_find(dialect, name) : NULL;
+    const nxc_option_row *row = nxc_explain_searches(s, dialect) ? nxc_option_find(dialect, name) : NULL;
     if (row == NULL) continue;
-    separate(s);
-    explain_option(s->arena, dialect, row);
-  }
-}
-
-/* -- by the end of a name -------------------------------------------------------------------------------- */
-
-/* An option of a dialect, or a setting (nx). */
-typedef struct match {
-  const nxc_dialect *dialect;
-  const nxc_option_row *row;
-} match;
-
-static match *find_ends(search *s, const char *end, size_t *n_matches) {
-  match *matches = NULL;
-  for (size_t i = 0; i < nxc_n_dialects; i++) {
-    const nxc_dialect *dialect = &nxc_dialects[i];
-    bool settings = strcmp(dialect->name, "nx") == 0 && s->only == NULL;
-    for (size_t j = 0; (settings || is_searched(s, dialect)) && j < dialect->n_options; j++) {
-      if (!nxc_name_ends_in(dialect->options[j].name, end)) continue;
-      matches = nxc_arena_grow(s->arena, matches, *n_matches, sizeof *matches);
-      matches[(*n_matches)++] = (match){dialect, &dialect->options[j]};
-    }
-  }
-  return matches;
-}
-
-static void print_first_sentence(const char *doc) {
-  if (doc == NULL) return;
-  const char *end = strstr(doc, ". ");
-  size_t n_bytes = end ? (size_t)(end - doc) : strlen(doc);
-  if (n_bytes > 0 && doc[n_bytes - 1] == '.') n_bytes--;
-  printf("  %.*s", (int)n_bytes, doc);
-}
-
-/* One is explained; of several there is a list. */
-static void explain_ends(search *s, const char *end) {
-  size_t n_matches = 0;
-  const match *matches = find_ends(s, end, &n_matches);
-  if (n_matches == 0) return;
-  separate(s);
-  bool setting = strcmp(matches[0].dialect->name, "nx") == 0;
-  nxc_setting_id id = setting ? nxc_setting_find(matches[0].row->name) : NX_N_SETTINGS;
-  if (n_matches == 1 && id < NX_N_SETTINGS) explain_setting(s->arena, id);
-  else if (n_matches == 1) explain_option(s->arena, matches[0].dialect, matches[0].row);
-  if (n_matches == 1) return;
-  printf("%s is the end of %zu names\n", end, n_matches);
-  for (size_t i = 0; i < n_matches; i++) {
-    setting = strcmp(matches[i].dialect->name, "nx") == 0;
-    printf("  %-9s %-40s", setting ? "setting" : matches[i].dialect->name, matches[i].row->name);
-    print_first_sentence(matches[i].row->doc);
-    putchar('\n');
-  }
-}
-
-/* The settings and options of a group. */
-static void explain_group(search *s, const char *name) {
-  size_t n_listed = 0;
-  for (size_t i = 0; i < nxc_n_dialects; i++) {
-    const nxc_dialect *dialect = &nxc_dialects[i];
-    bool settings = strcmp(dialect->name, "nx") == 0 && s->only == NULL;
-    size_t first = 0,
-           end = settings || is_searched(s, dialect) ? nxc_dialect_section(dialect, name, &first) : 0;
-    for (size_t j = first; j < end; j++) {
-      if (n_listed++ == 0) {
-        separate(s);
-        printf("%s holds\n", name);
-      }
-      printf("  %-9s %-40s", settings ? "setting" : dialect->name, dialect->options[j].name);
-      print_first_sentence(dialect->options[j].doc);
-      putchar('\n');
-    }
+    nxc_explain_separate(s);
+    nxc_explain_option(s->arena, dialect, row);
   }
 }
 
 /* GPT-NeoX takes - for _, and people write either for the other everywhere. */
-static void explain_respelt(search *s, const char *name, char from, char to) {
+static void explain_respelt(nxc_explain_search *s, const char *name, char from, char to) {
   char *respelt = nxc_arena_strdup(s->arena, name);
   for (char *at = respelt; (at = strchr(at, from)) != NULL;) *at = to;
   size_t n_before = s->n_found;
   explain_options(s, respelt);
-  if (s->n_found == n_before) explain_ends(s, respelt);
+  if (s->n_found == n_before) nxc_explain_ends(s, respelt);
 }
 
-/* -- names ----------------------------------------------------------------------------------------------- */
-
-static const char *find_nearest(nxc_arena *arena, const char *name) {
-  size_t n_names = 0, n_max = 2 * NX_N_SETTINGS + nxc_n_rules + nxc_n_diagnostics;
-  for (size_t i = 0; i < nxc_n_dialects; i++) n_max += 2 * nxc_dialects[i].n_options;
-  const char **names = nxc_arena_array(arena, n_max, sizeof *names);
-  for (size_t i = 0; i < NX_N_SETTINGS; i++) names[n_names++] = nxc_setting_rows[i].path;
-  for (size_t i = 0; i < nxc_n_rules; i++) names[n_names++] = nxc_rules[i].id;
-  for (size_t i = 0; i < nxc_n_diagnostics; i++) names[n_names++] = nxc_diagnostics[i].id;
-  for (size_t i = 0; i < nxc_n_dialects; i++) {
-    for (size_t j = 0; j < nxc_dialects[i].n_options; j++) {
-      names[n_names++] = nxc_dialects[i].options[j].name;
-      names[n_names++] = last_part(nxc_dialects[i].options[j].name);
-    }
-  }
-  return nxc_nearest(name, names, n_names);
-}
-
-static bool explain(search *s, const char *name) {
+static bool explain(nxc_explain_search *s, const char *name) {
   size_t n_before = s->n_found;
   const nxc_rule_row *rule = nxc_rule_find(name);
   const nxc_diagnostic_row *diagnostic = nxc_diagnostic_find(name);
@@ -288,39 +189,34 @@ static bool explain(search *s, const char *name) {
   for (size_t i = 0; i < s->site.n_rows; i++)
     if (strcmp(s->site.rows[i].id, name) == 0) rule = &s->site.rows[i];
   if (rule != NULL) {
-    separate(s);
+    nxc_explain_separate(s);
     explain_rule(s->arena, rule);
   }
   if (diagnostic != NULL) {
-    separate(s);
+    nxc_explain_separate(s);
     printf("%s: %s\n", diagnostic->id, diagnostic->title);
     print_paragraph("", diagnostic->explain);
   }
   if (id < NX_N_SETTINGS) {
-    separate(s);
-    explain_setting(s->arena, id);
+    nxc_explain_separate(s);
+    nxc_explain_setting(s->arena, id);
   }
   explain_options(s, name);
-  if (s->n_found == n_before) explain_ends(s, name);
+  if (s->n_found == n_before) nxc_explain_ends(s, name);
   if (s->n_found == n_before && (id = nxc_setting_find(name)) < NX_N_SETTINGS) {
-    separate(s);
-    explain_setting(s->arena, id);
+    nxc_explain_separate(s);
+    nxc_explain_setting(s->arena, id);
   }
-  if (s->n_found == n_before) explain_group(s, name);
+  if (s->n_found == n_before) nxc_explain_group(s, name);
   if (s->n_found == n_before) explain_respelt(s, name, '-', '_');
   if (s->n_found == n_before) explain_respelt(s, name, '_', '-');
+  if (s->n_found == n_before && strncmp(name, "NX", 2) != 0) nxc_explain_words(s, name);
   if (s->n_found > n_before) return true;
   if (name[strspn(name, " \t")] == '\0') {
     fputs("nxcfg explain: an empty name says nothing (nxcfg explain --help)\n", stderr);
     return false;
   }
-  const char *nearest = find_nearest(s->arena, name);
-  fprintf(stderr, "nxcfg explain: there is no setting, option, rule or diagnostic %s", name);
-  if (nearest != NULL && strcmp(nearest, name) == 0)
-    fputs(" in this dialect, but in another: leave --dialect out", stderr);
-  else if (nearest != NULL)
-    fprintf(stderr, "; did you mean %s?", nearest);
-  fputc('\n', stderr);
+  nxc_explain_nothing(s, name);
   return false;
 }
 
@@ -334,7 +230,7 @@ static bool has_status(const nxc_option_row *row, nxc_status status) {
   return row->status == status || (status == NXC_REFUSED && row->refused_when != NULL);
 }
 
-static bool list_status(const search *s, const char *name) {
+static bool list_status(const nxc_explain_search *s, const char *name) {
   size_t status = 0, n_statuses = sizeof statuses / sizeof *statuses;
   while (status < n_statuses && strcmp(statuses[status], name) != 0) status++;
   if (status == n_statuses) {
@@ -343,7 +239,7 @@ static bool list_status(const search *s, const char *name) {
   }
   for (size_t i = 0; i < nxc_n_dialects; i++) {
     const nxc_dialect *dialect = &nxc_dialects[i];
-    for (size_t j = 0; is_searched(s, dialect) && j < dialect->n_options; j++) {
+    for (size_t j = 0; nxc_explain_searches(s, dialect) && j < dialect->n_options; j++) {
       const nxc_option_row *row = &dialect->options[j];
       if (!has_status(row, (nxc_status)status)) continue;
       bool sometimes = status == NXC_REFUSED && row->status != NXC_REFUSED;
@@ -354,16 +250,16 @@ static bool list_status(const search *s, const char *name) {
   return true;
 }
 
-static void list_names(const search *s) {
+static void list_names(const nxc_explain_search *s) {
   for (size_t i = 0; s->only == NULL && i < NX_N_SETTINGS; i++) puts(nxc_setting_rows[i].path);
   for (size_t i = 0; i < nxc_n_dialects; i++)
-    for (size_t j = 0; is_searched(s, &nxc_dialects[i]) && j < nxc_dialects[i].n_options; j++)
+    for (size_t j = 0; nxc_explain_searches(s, &nxc_dialects[i]) && j < nxc_dialects[i].n_options; j++)
       puts(nxc_dialects[i].options[j].name);
   for (size_t i = 0; s->only == NULL && i < nxc_n_rules; i++) puts(nxc_rules[i].id);
   for (size_t i = 0; s->only == NULL && i < nxc_n_diagnostics; i++) puts(nxc_diagnostics[i].id);
 }
 
-static bool read_rules(search *s, const nxc_options *options) {
+static bool read_rules(nxc_explain_search *s, const nxc_options *options) {
   nxc_sink *sink = nxc_sink_new(s->arena);
   bool good = true, unreadable;
   for (size_t i = 0; i < options->rules.n_items; i++)
@@ -389,7 +285,7 @@ int nxc_command_explain(int argc, char **argv) {
   } else if ((options.files.n_items > 0) + (listed != NULL) + names != 1) {
     nxc_print_usage(stderr, usage);
   } else {
-    search s = {.arena = arena};
+    nxc_explain_search s = {.arena = arena};
     if (options.dialect != NULL)
       s.only = nxc_arena_strndup(arena, options.dialect, strcspn(options.dialect, "@"));
     if (names) list_names(&s);

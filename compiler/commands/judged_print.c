@@ -3,6 +3,7 @@
 #include "compiler/commands/summary.h"
 #include "compiler/diagnostics/characters.h"
 #include "compiler/edit/fixes.h"
+#include "compiler/render/screen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,11 @@ static size_t count_id(const nxc_judged *v, const char *id, nxc_severity severit
     n_found += finding->severity == severity && strcmp(finding->id, id) == 0;
   }
   return n_found;
+}
+
+/* One of the lines behind the verdict. */
+static void print_detail(const char *text) {
+  nxc_print_filled(stdout, 4, "  ", 0, text, "");
 }
 
 static void print_notes(const nxc_judged *v) {
@@ -42,7 +48,7 @@ static void print_notes(const nxc_judged *v) {
   size_t n_rest = n_notes - n_named;
   if (n_rest > 0) text = nxc_arena_printf(v->arena, "%s%s%zu more", text, *text ? ", " : "", n_rest);
   const char *hint = v->standard->options->notes ? "" : " (--notes lists them)";
-  if (*text) printf("  notes: %s%s\n", text, hint);
+  if (*text) print_detail(nxc_arena_printf(v->arena, "notes: %s%s", text, hint));
   if (n_refused > 0 && of_nxrun) printf("  nxrun cannot execute %zu of the options yet%s\n", n_refused, hint);
 }
 
@@ -75,8 +81,8 @@ static void print_skipped(const nxc_judged *v) {
   bool other = binding->partial && !binding->elsewhere; /* another program, of which little is known */
   if (rules->n_skipped == 0 || (other && !v->standard->options->notes)) return;
   const char *names = v->compiled.binding->partial ? "" : unknown_inputs(v); /* a part leaves most open */
-  printf("  %zu rule%s skipped%s%s\n", rules->n_skipped, rules->n_skipped == 1 ? "" : "s",
-         *names ? "; unknown: " : "", names);
+  print_detail(nxc_arena_printf(v->arena, "%zu rule%s skipped%s%s", rules->n_skipped,
+                                rules->n_skipped == 1 ? "" : "s", *names ? "; unknown: " : "", names));
   for (size_t i = 0; v->standard->options->notes && i < rules->n_skipped; i++) {
     const nxc_skipped_rule *skipped = &rules->skipped[i];
     if (skipped->failure) printf("    %s cannot be judged: %s\n", skipped->rule->id, skipped->failure);
@@ -137,18 +143,21 @@ static void print_version(const nxc_judged *v) {
   const char *version = v->compiled.version, *evidence = v->compiled.version_evidence;
   if (evidence != NULL) printf("  %s is told by %s\n", version, evidence);
   if (v->compiled.version_doubts != NULL)
-    printf("  defaults of %s: %s; other versions have others (--dialect %s@VERSION)\n", version,
-           v->compiled.version_doubts, v->compiled.dialect->name);
+    print_detail(nxc_arena_printf(v->arena,
+                                  "defaults of %s: %s; other versions have others (--dialect %s@VERSION)",
+                                  version, v->compiled.version_doubts, v->compiled.dialect->name));
 }
 
 static void print_environment(const nxc_judged *v) {
   const nxc_resolution *resolution = &v->compiled.resolution;
+  const char *text = "";
   for (size_t i = 0; i < resolution->n_variables; i++) {
     const nxc_variable *variable = &resolution->variables[i];
     const char *state = variable->value ? "" : variable->default_taken ? " (not set: default)" : " (not set)";
-    printf("%s%s%s", i ? ", " : "  reads the environment: ", variable->name, state);
+    text = nxc_arena_printf(v->arena, "%s%s%s%s", text, i ? ", " : "reads the environment: ", variable->name,
+                            state);
   }
-  if (resolution->n_variables > 0) putchar('\n');
+  if (*text != '\0') print_detail(text);
 }
 
 /* That a rank fits, or why nobody knows; an error is told above. */
@@ -190,10 +199,13 @@ void nxc_judged_print(const nxc_judged *v) {
     bool told = v->standard->options->dialect != NULL || v->compiled.project.dialect != NULL;
     const char *how = told ? "" : " (detected)", *name = v->compiled.dialect->name;
     if (v->compiled.version != NULL) name = nxc_arena_printf(v->arena, "%s %s", name, v->compiled.version);
-    printf("%s: valid %s%s: %s, %s", file, name, how, nxc_mesh_show(v->arena, v->compiled.settings),
-           nxc_batches_show(v->arena, v->compiled.settings));
-    if (n_warnings > 0) printf(", %zu warning%s", n_warnings, n_warnings == 1 ? "" : "s");
-    putchar('\n');
+    const char *text =
+        nxc_arena_printf(v->arena, ": valid %s%s: %s, %s", name, how,
+                         nxc_mesh_show(v->arena, v->compiled.settings),
+                         nxc_batches_show(v->arena, v->compiled.settings));
+    if (n_warnings > 0)
+      text = nxc_arena_printf(v->arena, "%s, %zu warning%s", text, n_warnings, n_warnings == 1 ? "" : "s");
+    nxc_print_filled(stdout, 2, file, 0, text, "");
   }
   if (v->compiled.settings == NULL) return;
   print_launches(v);

@@ -20,13 +20,12 @@ static bool judge_settings(const nxc_settings *settings, nxc_sink *sink) {
 /* Numbers of the run that no size depends on. */
 static bool judge_known(const nxc_settings *settings, nxc_sink *sink) {
   const nxc_setting_id ids[] = {NX_SETTING_OPTIMIZER_LR, NX_SETTING_SCHEDULE_MAX_STEPS};
-  bool good = true;
-  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-    if (nxc_has(settings, ids[i])) continue;
-    nxc_report_unknown(settings, sink, ids[i]);
-    good = false;
-  }
-  return good;
+  nxc_setting_id unknown[sizeof ids / sizeof *ids];
+  size_t n_unknown = 0;
+  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+    if (!nxc_has(settings, ids[i])) unknown[n_unknown++] = ids[i];
+  nxc_report_unknown(settings, sink, unknown, n_unknown);
+  return n_unknown == 0;
 }
 
 static bool lacks_frequencies(const nxc_settings *s, const nxc_layer_spec *layer) {

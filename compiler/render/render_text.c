@@ -14,8 +14,9 @@
 #include "compiler/diagnostics/characters.h"
 #include "compiler/diagnostics/secret.h"
 #include "compiler/render/render.h"
+#include "compiler/render/screen.h"
 
-#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN_CHARACTERS = 100, CONTEXT_CHARACTERS = 30, LINE_BYTES_MAX = 65536 };
@@ -91,14 +92,41 @@ static void print_note(const nxc_finding *finding, bool colour, FILE *out) {
   fputc('\n', out);
 }
 
+/* The text with its place behind it, filled as one. */
+static void print_remark(const nxc_remark *remark, int width, FILE *out) {
+  char label[32], *text = NULL;
+  size_t n_bytes;
+  FILE *whole = open_memstream(&text, &n_bytes);
+  if (whole == NULL) return;
+  fputs(remark->text, whole);
+  if (remark->at.source != NULL) {
+    fputs(" (", whole);
+    nxc_characters_print(remark->at.source->name, whole);
+    fprintf(whole, ":%u)", remark->at.line);
+  }
+  if (fclose(whole) == 0) {
+    snprintf(label, sizeof label, "%*s = note: ", width, "");
+    nxc_print_filled(out, width + 3, label, 0, text, "");
+  }
+  free(text);
+}
+
+static void print_head(const nxc_finding *finding, bool colour, FILE *out) {
+  char label[64];
+  const char *severity = nxc_severity_name(finding->severity);
+  size_t n_seen = strlen(severity) + strlen(finding->id) + 4;
+  size_t n_label =
+      (size_t)snprintf(label, sizeof label, "%s%s[%s]%s: ", colour ? colour_of[finding->severity] : "",
+                       severity, finding->id, colour ? bold : "");
+  nxc_print_filled(out, 2, label, n_label - n_seen, finding->message, colour ? plain : "");
+}
+
 void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out) {
   if (finding->severity == NXC_SEVERITY_NOTE && finding->n_remarks == 0) {
     print_note(finding, colour, out);
     return;
   }
-  fprintf(out, "%s%s[%s]%s: %s%s\n", colour ? colour_of[finding->severity] : "",
-          nxc_severity_name(finding->severity), finding->id, colour ? bold : "", finding->message,
-          colour ? plain : "");
+  print_head(finding, colour, out);
   int width = finding->at.source ? digits_of(finding->at.line) : 1;
   if (finding->at.source != NULL) {
     fprintf(out, "%*s--> ", width, "");
@@ -106,16 +134,12 @@ void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out) {
     fprintf(out, ":%u:%u\n", finding->at.line, finding->at.column);
     print_excerpt(finding, width, colour, out);
   }
-  for (size_t i = 0; i < finding->n_remarks; i++) {
-    const nxc_remark *remark = &finding->remarks[i];
-    fprintf(out, "%*s = note: %s", width, "", remark->text);
-    if (remark->at.source != NULL) {
-      fputs(" (", out);
-      nxc_characters_print(remark->at.source->name, out);
-      fprintf(out, ":%u)", remark->at.line);
-    }
-    fputc('\n', out);
+  for (size_t i = 0; i < finding->n_remarks; i++)
+    print_remark(&finding->remarks[i], width, out);
+  if (finding->fix != NULL) {
+    char label[32];
+    snprintf(label, sizeof label, "%*s = fix: ", width, "");
+    nxc_print_filled(out, width + 3, label, 0, finding->fix, "");
   }
-  if (finding->fix != NULL) fprintf(out, "%*s = fix: %s\n", width, "", finding->fix);
   fputc('\n', out);
 }

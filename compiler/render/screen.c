@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* Columns of UTF-8 text: bytes that begin a character. */
 static int columns_of(const char *text, size_t n_bytes) {
@@ -29,6 +30,16 @@ void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, 
     text += n_bytes + strspn(text + n_bytes, " ");
   }
   putc('\n', out);
+}
+
+void nxc_print_filled(FILE *out, int indent, const char *label, size_t n_unseen, const char *text,
+                      const char *end) {
+  if (!isatty(fileno(out))) {
+    fprintf(out, "%s%s%s\n", label, text, end);
+    return;
+  }
+  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS + (int)n_unseen, indent, label, text);
+  fputs(end, out);
 }
 
 /* -- help ------------------------------------------------------------------------------------------------ */

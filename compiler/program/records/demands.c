@@ -15,14 +15,50 @@ bool nxc_demands_check(const nxc_settings *s, nxc_sink *sink, const nxc_demand *
   return good;
 }
 
-/* Where the command line can tell what the file leaves open. */
-static const char *how_to_tell(nxc_setting_id id) {
-  if (id == NX_SETTING_MESH_WORLD) return "say how many ranks there are: --world-size N";
-  bool of_model = strncmp(nxc_setting_path(id), "model.", strlen("model.")) == 0;
-  return of_model ? "set it, or give the model's config.json: --model-config FILE" : NULL;
+/* -- what nothing tells ---------------------------------------------------------------------------------- */
+
+enum { NAMED_MAX = 4 };
+
+static bool is_below(nxc_setting_id id, const char *group) {
+  return strncmp(nxc_setting_path(id), group, strlen(group)) == 0;
 }
 
-void nxc_report_unknown(const nxc_settings *s, nxc_sink *sink, nxc_setting_id id) {
-  nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, how_to_tell(id),
-             "%s is unknown, and a plan needs it", nxc_setting_name_in_dialect(s, id));
+static bool is_of_model(nxc_setting_id id) {
+  return is_below(id, "model.") || is_below(id, "moe.");
+}
+
+/* Whether the number of ranks, which is asked for already, may tell it. */
+static bool follows_from_world(const nxc_settings *s, nxc_setting_id id) {
+  bool counts = id == NX_SETTING_MESH_DATA || is_below(id, "batch.");
+  return counts && !nxc_has(s, NX_SETTING_MESH_WORLD);
+}
+
+static const char *how_to_tell(nxc_setting_id id) {
+  if (id == NX_SETTING_MESH_WORLD) return "say how many ranks there are: --world-size N";
+  return is_of_model(id) ? "set it, or give the model's config.json: --model-config FILE" : NULL;
+}
+
+/* What one config.json tells is one finding. */
+static void report_model(const nxc_settings *s, nxc_sink *sink, const nxc_setting_id *ids, size_t n) {
+  nxc_arena *arena = nxc_sink_arena(sink);
+  const char *names = "";
+  for (size_t i = 0; i < n && i < NAMED_MAX; i++)
+    names = nxc_arena_printf(arena, "%s%s%s", names, i ? ", " : "", nxc_setting_name_in_dialect(s, ids[i]));
+  if (n > NAMED_MAX) names = nxc_arena_printf(arena, "%s and %zu more", names, n - NAMED_MAX);
+  nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0},
+             "give the model's config.json (--model-config FILE), or set them",
+             "the model is unknown, and a plan needs it: %s", names);
+}
+
+void nxc_report_unknown(const nxc_settings *s, nxc_sink *sink, const nxc_setting_id *ids, size_t n) {
+  nxc_setting_id *of_model = nxc_arena_array(nxc_sink_arena(sink), n + 1, sizeof *of_model);
+  size_t n_model = 0;
+  for (size_t i = 0; i < n; i++)
+    if (is_of_model(ids[i])) of_model[n_model++] = ids[i];
+  for (size_t i = 0; i < n; i++) {
+    if (follows_from_world(s, ids[i]) || (n_model > 1 && is_of_model(ids[i]))) continue;
+    nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, how_to_tell(ids[i]),
+               "%s is unknown, and a plan needs it", nxc_setting_name_in_dialect(s, ids[i]));
+  }
+  if (n_model > 1) report_model(s, sink, of_model, n_model);
 }

@@ -14,7 +14,7 @@ typedef struct nxc_demand {
 
 /* False, with an error for each that is not met, where any is not. */
 bool nxc_demands_check(const nxc_settings *settings, nxc_sink *sink, const nxc_demand *demands, size_t n);
-/* NX3002: a plan needs the setting, and nothing tells it. */
-void nxc_report_unknown(const nxc_settings *settings, nxc_sink *sink, nxc_setting_id id);
+/* NX3002: a plan needs the settings, and nothing tells them. One finding for what one thing would tell. */
+void nxc_report_unknown(const nxc_settings *settings, nxc_sink *sink, const nxc_setting_id *ids, size_t n);
 
 #endif

@@ -12,14 +12,11 @@ static bool is_size(nxc_setting_id id) {
 
 static bool check_known(const nxc_settings *settings, nxc_sink *sink) {
   nxc_setting_id ids[NX_N_SETTINGS];
-  size_t n = nxc_settings_unknown_for_plan(settings, ids);
-  bool known = true;
-  for (size_t i = 0; i < n; i++) {
-    if (!is_size(ids[i])) continue;
-    nxc_report_unknown(settings, sink, ids[i]);
-    known = false;
-  }
-  return known;
+  size_t n = nxc_settings_unknown_for_plan(settings, ids), n_sizes = 0;
+  for (size_t i = 0; i < n; i++)
+    if (is_size(ids[i])) ids[n_sizes++] = ids[i];
+  nxc_report_unknown(settings, sink, ids, n_sizes);
+  return n_sizes == 0;
 }
 
 /* What a model of another kind is made of, whose sizes follow from more than there are settings for. */

@@ -31,6 +31,13 @@ cp $file "$work/own.yaml"
 [ $? = 2 ] && cmp -s $file "$work/own.yaml" && grep -q "is no plan, so it is not replaced" "$work/message"
 result "a configuration is not replaced by its plan" $?
 
+if command -v script >/dev/null; then
+  cp ../validate/files/misspelt.yaml "$work/misspelt_with_a_name_that_is_so_long_that_no_line_of_eighty_columns_has_room.yaml"
+  script -qec "$nxcfg validate --color never $work/misspelt*.yaml" /dev/null | tr -d '\r' |
+    awk -v name="$work" '/^ *\|/ || /^ *[0-9]+ \|/ || index($0, name) { next } length > 80 { print "# " $0; bad = 1 } END { exit bad }'
+  result "findings on a screen stay within 80 columns" $?
+fi
+
 mkdir "$work/limited"
 for kept in "" "$work/plan"; do
   [ -z "$kept" ] || cp "$kept" "$work/limited/plan"

@@ -342,4 +342,5 @@ void nxc_neox_prepare(nxc_binding *binding) {
   nxc_neox_expand_attention(binding);
   nxc_neox_check_partition(binding);
   check_extra_arguments(binding);
+  nxc_neox_judge_as_part(binding);
 }
