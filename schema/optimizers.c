@@ -40,8 +40,12 @@ uint32_t nx_optimizer_n_states(const nx_optimizer_row *row) {
 
 const nx_optimizer_variant *nx_optimizer_variant_at(uint32_t index) {
   static const nx_optimizer_variant variants[] = {
-#define VARIANT(rule, setting, other) {#rule, #setting, #other},
+#define SET true
+#define UNSET false
+#define VARIANT(rule, setting, value, other) {#rule, #setting, #other, value},
 #include "schema/optimizers.def"
+#undef SET
+#undef UNSET
   };
   return index < sizeof variants / sizeof *variants ? &variants[index] : NULL;
 }

@@ -29,9 +29,11 @@ typedef struct nx_optimizer_row {
 const nx_optimizer_row *nx_optimizer_find(const char *name);
 const nx_optimizer_row *nx_optimizer_of(uint32_t op);
 uint32_t nx_optimizer_n_states(const nx_optimizer_row *row);
-/* Another rule that is meant where a setting optimizer.SETTING is not 0, or true. */
+/* Another rule that is meant where a setting optimizer.SETTING is set (not 0, or true), or where it is
+ * not. */
 typedef struct nx_optimizer_variant {
   const char *rule, *setting, *other;
+  bool set;
 } nx_optimizer_variant;
 
 /* The index-th of all of them; NULL behind the last. */

@@ -18,8 +18,9 @@ static void read_states(const nxc_settings *s, nxc_sizes *z) {
   z->states = nx_optimizer_keeps(name, 2); /* of one that nobody knows, as Adam */
   z->matrix_states = z->states;
   /* Muon is for the matrices of layers; embeddings and norms have AdamW. */
-  if (!nxc_is(s, NX_SETTING_OPTIMIZER_NAME, "muon")) return;
-  z->matrix_states = momentum_of(s, 1);
+  const nx_optimizer_row *rule = nx_optimizer_find(name);
+  if (rule == NULL || rule->kind != NX_MATRIX) return;
+  z->matrix_states += momentum_of(s, 1) - 1;
   z->states = 2;
 }
 

@@ -24,7 +24,7 @@ static bool is_among(const char *name, const char *const *names, size_t n) {
 /* Each once, but for those that another name means where there is momentum. */
 static gen_names optimizer_names(nxc_arena *arena) {
   static const char *const with_momentum[] = {
-#define VARIANT(rule, setting, other) #other,
+#define VARIANT(rule, setting, value, other) #other,
 #include "schema/optimizers.def"
   };
   static const char *const all[] = {

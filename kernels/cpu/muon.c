@@ -4,6 +4,7 @@
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
+#include <omp.h>
 
 typedef float real;
 
@@ -58,7 +59,8 @@ bool cpu_muon_bind(nxk_kernel *kernel, nxk_fault *fault) {
   rule_step step = rule_step_of(&kernel->operator);
   for (uint32_t i = 0; i <= rule_input(&step, NX_UPDATE_GRADIENT); i++)
     if (!cpu_is_real(cpu_in(kernel, i))) return false;
-  if (kernel->operator.n_out > 2 && !cpu_is_real(cpu_out(kernel, 2))) return false;
+  for (uint32_t i = 0; i < kernel->operator.n_out; i++)
+    if (!cpu_is_real(cpu_out(kernel, i))) return false;
   muon *u = cpu_keep(kernel->device, sizeof *u, "muon", fault);
   if (u == NULL) return false;
   const nxk_tensor *all = cpu_in(kernel, whole_of(&step, 0));
@@ -67,7 +69,7 @@ bool cpu_muon_bind(nxk_kernel *kernel, nxk_fault *fault) {
   kernel->state = u;
   if (!bind_products(u, kernel->device, fault)) return false;
   u->x_at = take(u, u->rows * u->columns);
-  u->y_at = take(u, u->rows * u->columns);
+  u->y_at = take(u, u->rows * u->columns + 2 * (u->rows + u->columns));
   u->m_at = take(u, u->rows * u->columns);
   u->gram_at = take(u, u->least * u->least);
   u->square_at = take(u, u->least * u->least);
@@ -128,28 +130,49 @@ static void load(const nxk_kernel *kernel, const nxk_frame *frame, uint32_t inpu
   convert(kernel, to, &as, as.dims[1], cpu_in_at(kernel, frame, input), from->dtype, as.dims[1]);
 }
 
+/* Of the update of an adaptive rule; `v` and `sums` have room for the second moment and for sums in fp64. */
+static void adapt(const nxk_kernel *kernel, const nxk_frame *frame, const rule_step *step, double scale,
+                  float *x, float *v, float *sums, int64_t at) {
+  const muon *u = kernel->state;
+  const nxk_tensor *box = cpu_out(kernel, 2);
+  load(kernel, frame, whole_of(step, 2), v);
+  rule_muon_adapt(step, scale, x, v, (double *)(void *)sums, u->rows, u->columns);
+  convert(kernel, cpu_out_at(kernel, frame, 2), box, box->dims[1], v + at, NX_f32, u->columns);
+}
+
+static void apply(const nxk_device *device, const rule_step *step, double scale, float *p, const float *x,
+                  int64_t n) {
+#pragma omp parallel num_threads(device->n_threads)
+  {
+    cpu_span span = cpu_share(n, 1, omp_get_thread_num(), device->n_threads);
+    rule_muon_apply(step, scale, p + span.begin, x + span.begin, span.end - span.begin);
+  }
+}
+
 void cpu_muon_run(const nxk_kernel *kernel, const nxk_frame *frame) {
   const muon *u = kernel->state;
-  const nxk_device *device = kernel->device;
   rule_step step = read_step(kernel, frame);
   if (isnan(step.scale)) return;
   float *x = scratch_at(kernel, u->x_at), *y = scratch_at(kernel, u->y_at), *m = scratch_at(kernel, u->m_at);
   const nxk_tensor *box = cpu_out(kernel, 0);
-  int64_t n_box = box->dims[0] * box->dims[1], at = 0;
+  uint32_t copy = 1 + step.n_states;
+  int64_t at = 0;
   if (step.parted)
     at =
         cpu_int(kernel, frame, NX_muon_row_start) * u->columns + cpu_int(kernel, frame, NX_muon_column_start);
   load(kernel, frame, whole_of(&step, 1), m);
-  load(kernel, frame, whole_of(&step, 2), y);
+  load(kernel, frame, whole_of(&step, 1 + step.n_states), y);
   rule_muon_direction(&step, m, y, x, u->rows * u->columns);
   convert(kernel, cpu_out_at(kernel, frame, 1), cpu_out(kernel, 1), box->dims[1], m + at, NX_f32, u->columns);
   orthogonalize(kernel, &step);
+  double scale = rule_muon_scale(&step, (double)u->rows, (double)u->columns);
+  if (step.n_states > 1) adapt(kernel, frame, &step, scale, x, m, y, at);
   const nxk_tensor as = matrix(box->dims[0], box->dims[1]);
   convert(kernel, y, &as, box->dims[1], x + at, NX_f32, u->columns);
   load(kernel, frame, 0, m);
-  blend(device, m, (float)(1 - step.lr * step.decay), y,
-        (float)-rule_muon_rate(&step, (double)u->rows, (double)u->columns), n_box);
+  apply(kernel->device, &step, scale, m, y, box->dims[0] * box->dims[1]);
   convert(kernel, cpu_out_at(kernel, frame, 0), box, box->dims[1], m, NX_f32, box->dims[1]);
-  if (kernel->operator.n_out > 2)
-    convert(kernel, cpu_out_at(kernel, frame, 2), cpu_out(kernel, 2), box->dims[1], m, NX_f32, box->dims[1]);
+  if (kernel->operator.n_out > copy)
+    convert(kernel, cpu_out_at(kernel, frame, copy), cpu_out(kernel, copy), box->dims[1], m, NX_f32,
+            box->dims[1]);
 }

@@ -50,9 +50,10 @@ static void tensor_define(FILE *text, const nxk_device *device, const nxk_operat
   fprintf(text, "#define COLUMNS XDIM(%u, 3)\n#define P X%u\n", whole, whole);
   for (uint32_t i = 0; i < n_states; i++) fprintf(text, "#define STATE_%u X%u\n", i, whole + 1 + i);
   if (operator->op != NX_OP_muon) return;
-  fprintf(text, "#define MUON_ROUND %d\nconstant double muon_coefficients[] = {", RULE_MUON_ROUND);
-  for (int i = 0; i < 2 * RULE_MUON_ROUND * 3; i++)
-    fprintf(text, "%a, ", rule_muon_coefficients[i / 3 / RULE_MUON_ROUND][i / 3 % RULE_MUON_ROUND][i % 3]);
+  fprintf(text, "constant double muon_coefficients[] = {");
+  for (int64_t i = 0; i < 3 * operator->attrs[NX_muon_ns_steps].integer; i++)
+    fprintf(text, "%a, ",
+            rule_muon_coefficients(operator->attrs[NX_muon_ns_coefficients].integer, i / 3)[i % 3]);
   fputs("};\n", text);
 }
 

@@ -105,7 +105,7 @@ static void orthogonalize(const rule_step *step, double *x, double *y, double *s
   }
 }
 
-void ref_muon(const ref_call *call) {
+static void update_muon(const ref_call *call) {
   whole of = load_whole(call);
   if (isnan(of.step.scale)) return;
   int64_t n = of.n, least = of.rows < of.columns ? of.rows : of.columns;
@@ -118,10 +118,19 @@ void ref_muon(const ref_call *call) {
   if (tall) transpose(direction, turned, of.rows, of.columns);
   orthogonalize(&of.step, tall ? turned : direction, y, square, other, least, n / least);
   if (tall) transpose(turned, direction, of.columns, of.rows);
-  double rate = rule_muon_rate(&of.step, (double)of.rows, (double)of.columns),
-         kept = 1 - of.step.lr * of.step.decay;
-  for (int64_t i = 0; i < n; i++) of.p[i] = of.p[i] * kept - rate * direction[i];
+  double scale = rule_muon_scale(&of.step, (double)of.rows, (double)of.columns);
+  if (of.step.n_states > 1)
+    rule_muon_adapt(&of.step, scale, direction, of.states[1], turned, of.rows, of.columns);
+  rule_muon_apply(&of.step, scale, of.p, direction, n);
   store_whole(call, &of);
+}
+
+void ref_muon(const ref_call *call) {
+  update_muon(call);
+}
+
+void ref_adaptive_muon(const ref_call *call) {
+  update_muon(call);
 }
 
 /* ---- novograd ---- */

@@ -25,70 +25,6 @@ static inline real rule_size(real x) {
   return x < 0 ? -x : x;
 }
 
-static inline void rule_adamw(const rule_step *step, real *restrict p, real *const *states,
-                              const real *restrict g, int64_t n) {
-  real *restrict m = states[0], *restrict v = states[1];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_adamw_beta1], beta2 = (real)number[NX_adamw_beta2];
-  const real rest1 = (real)(1 - number[NX_adamw_beta1]), rest2 = (real)(1 - number[NX_adamw_beta2]);
-  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-  const real rate = (real)(step->lr / (1 - power[NX_adamw_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_adamw_beta2])), epsilon = (real)number[NX_adamw_epsilon];
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient);
-    m[i] = first;
-    v[i] = second;
-    p[i] = p[i] * kept - rate * (first / (rule_sqrt(second) * root + epsilon));
-  }
-}
-
-static inline void rule_adamw_amsgrad(const rule_step *step, real *restrict p, real *const *states,
-                                      const real *restrict g, int64_t n) {
-  real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_adamw_amsgrad_beta1], rest1 = (real)(1 - number[NX_adamw_amsgrad_beta1]);
-  const real beta2 = (real)number[NX_adamw_amsgrad_beta2], rest2 = (real)(1 - number[NX_adamw_amsgrad_beta2]);
-  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-  const real rate = (real)(step->lr / (1 - power[NX_adamw_amsgrad_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_adamw_amsgrad_beta2]));
-  const real epsilon = (real)number[NX_adamw_amsgrad_epsilon];
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
-    m[i] = first;
-    v[i] = second;
-    most[i] = greatest;
-    p[i] = p[i] * kept - rate * (first / (rule_sqrt(greatest) * root + epsilon));
-  }
-}
-
-static inline void rule_adam_amsgrad(const rule_step *step, real *restrict p, real *const *states,
-                                     const real *restrict g, int64_t n) {
-  real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_adam_amsgrad_beta1], rest1 = (real)(1 - number[NX_adam_amsgrad_beta1]);
-  const real beta2 = (real)number[NX_adam_amsgrad_beta2], rest2 = (real)(1 - number[NX_adam_amsgrad_beta2]);
-  const real scale = (real)step->scale, decay = (real)step->decay;
-  const real rate = (real)(step->lr / (1 - power[NX_adam_amsgrad_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_adam_amsgrad_beta2]));
-  const real epsilon = (real)number[NX_adam_amsgrad_epsilon];
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale + decay * p[i];
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
-    m[i] = first;
-    v[i] = second;
-    most[i] = greatest;
-    p[i] -= rate * (first / (rule_sqrt(greatest) * root + epsilon));
-  }
-}
-
 static inline void rule_rmsprop_centered(const rule_step *step, real *restrict p, real *const *states,
                                          const real *restrict g, int64_t n) {
   real *restrict square = states[0], *restrict average = states[1];
@@ -105,46 +41,6 @@ static inline void rule_rmsprop_centered(const rule_step *step, real *restrict p
     square[i] = squares;
     average[i] = mean;
     p[i] -= lr * (gradient / (rule_sqrt(rule_max(squares - mean * mean, 0)) + epsilon));
-  }
-}
-
-static inline void rule_onebitadam(const rule_step *step, real *restrict p, real *const *states,
-                                   const real *restrict g, int64_t n) {
-  real *restrict m = states[0], *restrict v = states[1];
-  const double *number = step->number;
-  const bool frozen = step->count >= (int64_t)number[NX_onebitadam_freeze_step];
-  const double decay2 = frozen ? 1 : number[NX_onebitadam_beta2];
-  const real beta1 = (real)number[NX_onebitadam_beta1], rest1 = (real)(1 - number[NX_onebitadam_beta1]);
-  const real beta2 = (real)decay2, rest2 = (real)(1 - decay2), epsilon = (real)number[NX_onebitadam_epsilon];
-  const real scale = (real)step->scale, lr = (real)step->lr, kept = (real)(1 - step->lr * step->decay);
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient);
-    m[i] = first;
-    v[i] = second;
-    p[i] = p[i] * kept - lr * (first / (rule_sqrt(second) + epsilon));
-  }
-}
-
-static inline void rule_adam(const rule_step *step, real *restrict p, real *const *states,
-                             const real *restrict g, int64_t n) {
-  real *restrict m = states[0], *restrict v = states[1];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_adam_beta1], beta2 = (real)number[NX_adam_beta2];
-  const real rest1 = (real)(1 - number[NX_adam_beta1]), rest2 = (real)(1 - number[NX_adam_beta2]);
-  const real scale = (real)step->scale, decay = (real)step->decay;
-  const real rate = (real)(step->lr / (1 - power[NX_adam_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_adam_beta2])), epsilon = (real)number[NX_adam_epsilon];
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale + decay * p[i];
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient);
-    m[i] = first;
-    v[i] = second;
-    p[i] -= rate * (first / (rule_sqrt(second) * root + epsilon));
   }
 }
 
@@ -326,82 +222,6 @@ static inline void rule_madgrad_wd(const rule_step *step, real *restrict p, real
   }
 }
 
-/* Both moments are read as they are stored. */
-static inline real rule_anyprecision_update(real first, real second, real rate, real root, real epsilon) {
-  return rate * (first / (rule_sqrt(second) * root + epsilon));
-}
-
-/* With types that are known where it is compiled the loops become vectors. */
-static inline void anyprecision_adamw_as(const rule_step *step, real *restrict p, real *const *states,
-                                         const real *restrict g, int64_t n, nx_dtype type) {
-  real *restrict m = states[0], *restrict v = states[1];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_anyprecision_adamw_beta1],
-             beta2 = (real)number[NX_anyprecision_adamw_beta2];
-  const real rest1 = (real)(1 - number[NX_anyprecision_adamw_beta1]);
-  const real rest2 = (real)(1 - number[NX_anyprecision_adamw_beta2]);
-  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-  const real rate = (real)(step->lr / (1 - power[NX_anyprecision_adamw_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_anyprecision_adamw_beta2]));
-  const real epsilon = (real)number[NX_anyprecision_adamw_epsilon];
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
-    real first = rule_stored(beta1 * m[i] + rest1 * gradient, type);
-    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), type);
-    m[i] = first;
-    v[i] = second;
-    p[i] = p[i] * kept - rule_anyprecision_update(first, second, rate, root, epsilon);
-  }
-}
-
-static inline void rule_anyprecision_adamw(const rule_step *step, real *restrict p, real *const *states,
-                                           const real *restrict g, int64_t n) {
-  switch (step->states[0]) {
-  case NX_f32: anyprecision_adamw_as(step, p, states, g, n, NX_f32); return;
-  case NX_bf16: anyprecision_adamw_as(step, p, states, g, n, NX_bf16); return;
-  default: anyprecision_adamw_as(step, p, states, g, n, step->states[0]);
-  }
-}
-
-static inline void kahan_adamw_as(const rule_step *step, real *restrict p, real *const *states,
-                                  const real *restrict g, int64_t n, nx_dtype p_type, nx_dtype type) {
-  real *restrict m = states[0], *restrict v = states[1], *restrict lost = states[2];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_kahan_adamw_beta1], beta2 = (real)number[NX_kahan_adamw_beta2];
-  const real rest1 = (real)(1 - number[NX_kahan_adamw_beta1]),
-             rest2 = (real)(1 - number[NX_kahan_adamw_beta2]);
-  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-  const real rate = (real)(step->lr / (1 - power[NX_kahan_adamw_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_kahan_adamw_beta2]));
-  const real epsilon = (real)number[NX_kahan_adamw_epsilon];
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
-    real first = rule_stored(beta1 * m[i] + rest1 * gradient, type);
-    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), type);
-    real change = rule_anyprecision_update(first, second, rate, root, epsilon);
-    real due = rule_stored(lost[i] - change, type), old = rule_stored(p[i] * kept, p_type);
-    real new = rule_stored(old + due, p_type);
-    m[i] = first;
-    v[i] = second;
-    lost[i] = due + (old - new);
-    p[i] = new;
-  }
-}
-
-static inline void rule_kahan_adamw(const rule_step *step, real *restrict p, real *const *states,
-                                    const real *restrict g, int64_t n) {
-  const nx_dtype p_type = step->param, type = step->states[0];
-  bool short_p = p_type == NX_bf16, short_states = type == NX_bf16;
-  bool known = (short_p || p_type == NX_f32) && (short_states || type == NX_f32);
-  if (!known) kahan_adamw_as(step, p, states, g, n, p_type, type);
-  else if (short_p && short_states) kahan_adamw_as(step, p, states, g, n, NX_bf16, NX_bf16);
-  else if (short_p) kahan_adamw_as(step, p, states, g, n, NX_bf16, NX_f32);
-  else if (short_states) kahan_adamw_as(step, p, states, g, n, NX_f32, NX_bf16);
-  else kahan_adamw_as(step, p, states, g, n, NX_f32, NX_f32);
-}
-
 static inline void rule_signsgd(const rule_step *step, real *restrict p, real *const *states,
                                 const real *restrict g, int64_t n) {
   (void)states;
@@ -409,5 +229,18 @@ static inline void rule_signsgd(const rule_step *step, real *restrict p, real *c
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) p[i] = p[i] * kept - lr * rule_sign(g[i] * scale);
 }
+
+static inline void rule_cautious_signsgd(const rule_step *step, real *restrict p, real *const *states,
+                                         const real *restrict g, int64_t n) {
+  (void)states;
+  const real scale = (real)step->scale, lr = (real)step->lr, kept = (real)(1 - step->lr * step->decay);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    p[i] = (gradient * p[i] < 0 ? p[i] : p[i] * kept) - lr * rule_sign(gradient);
+  }
+}
+
+#include "kernels/rules/adam.h"
 
 #endif

@@ -100,9 +100,9 @@ if [ -z "$few" ]; then
 fi
 
 : >layouts
-whole_tensors='muon novograd sm3 sm3-momentum adafactor'
+whole_tensors='muon adaptive_muon novograd sm3 sm3-momentum adafactor'
 elements='adam adamax adadelta adagrad rmsprop rmsprop-momentum rprop lion madgrad_wd anyprecision_adamw kahan_adamw sgd
-  sgd-momentum signsgd'
+  sgd-momentum signsgd ademamix'
 [ -z "$few" ] || elements='kahan_adamw'
 for kind in $elements $whole_tensors; do
   layout "$kind" one 1

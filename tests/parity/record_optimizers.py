@@ -74,22 +74,105 @@ def kahan_adamw(p, g, state, lr, decay, count, **numbers):
     state["lost"] = bf16(due + (old - p))
 
 
-def muon(p, g, state, lr, decay, count, momentum, nesterov, ns_steps, update_scale, update_factor,
-         ns_coefficients):
+SIMPLE = (3.4445, -4.7750, 2.0315)
+# Sets of coefficients by number, and whether their last is taken time and again: Emerging-Optimizers, muon_utils.py.
+COEFFICIENTS = [
+    ([SIMPLE], False),
+    ([(4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037), (2.8769, -3.1427, 1.2046),
+      (2.8366, -3.0525, 1.2012)], False),
+    ([(8.2051, -22.9019, 16.4607), (4.0664, -2.8612, 0.5184), (3.9096, -2.8234, 0.5250), (3.2856, -2.4153, 0.4853),
+      (2.2779, -1.6198, 0.3985), (1.8726, -1.2307, 0.3585), (1.8564, -1.2132, 0.3568), (1.8750, -1.2500, 0.3750)], True),
+    ([(8.4703, -25.1081, 18.6293), (4.1828, -3.1087, 0.5806), (3.9619, -2.9541, 0.5630), (3.2866, -2.4647, 0.5074),
+      (2.2737, -1.6447, 0.4162)], True),
+    ([(4.0098, -7.0585, 2.4635), (3.4585, -5.5479, 2.5959), (2.7573, -3.2939, 1.4254), (2.7215, -3.0494, 1.3169)], False),
+    ([SIMPLE] * 8 + [(2.0, -1.5, 0.5)] * 2, True),
+    ([(3.3656576, -3.3420992, 0.0), (2.5744352, -1.4957376, 0.0), (2.5368962, -1.4312570, 0.0),
+      (2.4418906, -1.2764040, 0.0), (2.2230472, -0.9630650, 0.0)], False)]
+
+
+def orthogonal(g, state, momentum, nesterov, ns_steps, ns_coefficients):
     """torch.optim.Muon, whose iteration is in bf16, in float64."""
     m = state["m"] = momentum * state.get("m", 0) + (1 - momentum) * g
     x = (1 - momentum) * g + momentum * m if nesterov else m
-    rows, columns = p.shape
+    rows, columns = g.shape
     x = (x.T if rows > columns else x) / max(np.linalg.norm(x), 1e-7)
-    quintic = [(4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037),
-               (2.8769, -3.1427, 1.2046), (2.8366, -3.0525, 1.2012)]
+    table, last_stays = COEFFICIENTS[ns_coefficients]
     for i in range(ns_steps):
-        a, b, c = quintic[i % 5] if ns_coefficients else (3.4445, -4.7750, 2.0315)
+        a, b, c = table[min(i, len(table) - 1) if last_stays else i % len(table)]
         gram = x @ x.T
         x = a * x + (b * gram + c * gram @ gram) @ x
-    x = x.T if rows > columns else x
+    return x.T if rows > columns else x
+
+
+def muon_scale(p, update_scale, update_factor):
+    rows, columns = p.shape
     scales = [1, max(1, rows / columns) ** 0.5, max(rows, columns) ** 0.5, (rows / columns) ** 0.5]
-    p[:] = p * (1 - lr * decay) - lr * update_factor * scales[update_scale] * x
+    return update_factor * scales[update_scale]
+
+
+def decayed(p, update, kept, cautious):
+    """arXiv:2510.12402: decay where update and parameter have one sign."""
+    return np.where(update * p >= 0, kept, 1) * p if cautious else kept * p
+
+
+def muon(p, g, state, lr, decay, count, update_scale, update_factor, cautious_decay, **numbers):
+    x = orthogonal(g, state, **numbers)
+    p[:] = decayed(p, x, 1 - lr * decay, cautious_decay) - lr * muon_scale(p, update_scale, update_factor) * x
+
+
+def adaptive_muon(p, g, state, lr, decay, count, update_scale, update_factor, cautious_decay, moment2, moment2_beta,
+                  moment2_epsilon, **numbers):
+    """As Megatron Core has it: TensorParallelAdaptiveMuon, over AdaptiveMuon of Emerging-Optimizers 0.3."""
+    scale = muon_scale(p, update_scale, update_factor)
+    x = orthogonal(g, state, **numbers) * scale
+    axis = 1 if p.shape[0] >= p.shape[1] else 0
+    square = np.mean(x * x, axis=axis, keepdims=True) if moment2 else x * x
+    v = state["v"] = moment2_beta * state.get("v", 0) + (1 - moment2_beta) * square
+    if moment2:
+        new = x / np.sqrt(np.maximum(v, moment2_epsilon))
+        x = new * np.linalg.norm(x) / max(np.linalg.norm(new), moment2_epsilon)
+    else:
+        x = x / (np.sqrt(v) + moment2_epsilon)
+    p[:] = decayed(p, x, 1 - lr * decay, cautious_decay) - lr * scale * x
+
+
+def uncorrected(p, g, state, lr, decay, count, beta1, beta2, epsilon, added=False):
+    """FusedAdam of apex and DeepSpeed with bias_correction=False; `added`: weight decay is added to gradients."""
+    g = g + decay * p if added else g
+    m = state["m"] = beta1 * state.get("m", 0) + (1 - beta1) * g
+    v = state["v"] = beta2 * state.get("v", 0) + (1 - beta2) * g * g
+    p[:] = p * (1 if added else 1 - lr * decay) - lr * m / (np.sqrt(v) + epsilon)
+
+
+def adam_uncorrected(p, g, state, lr, decay, count, **numbers):
+    uncorrected(p, g, state, lr, decay, count, added=True, **numbers)
+
+
+def ademamix(p, g, state, lr, decay, count, beta1, beta2, epsilon, slow_beta, slow_weight, slow_beta_warmup,
+             slow_weight_warmup):
+    """arXiv:2409.03137, with its schedules."""
+    half_life = lambda beta: np.log(0.5) / np.log(beta + 1e-8) - 1
+    weight, beta3 = slow_weight, slow_beta
+    if count < slow_weight_warmup:
+        weight *= count / slow_weight_warmup
+    if count < slow_beta_warmup:
+        share = count / slow_beta_warmup
+        beta3 = 0.5 ** (1 / ((1 - share) * half_life(beta1) + share * half_life(slow_beta) + 1))
+    m = state["m"] = beta1 * state.get("m", 0) + (1 - beta1) * g
+    slow = state["slow"] = beta3 * state.get("slow", 0) + (1 - beta3) * g
+    v = state["v"] = beta2 * state.get("v", 0) + (1 - beta2) * g * g
+    root = np.sqrt(v) / np.sqrt(1 - beta2**count) + epsilon
+    p[:] = p * (1 - lr * decay) - lr * (m / (1 - beta1**count) + weight * slow) / root
+
+
+def cautious_adamw(p, g, state, lr, decay, count, **numbers):
+    old = p.copy()
+    change = anyprecision(p, g, state, lr, decay, count, **numbers)
+    p[:] = decayed(old, state["m"], 1 - lr * decay, True) - change
+
+
+def cautious_signsgd(p, g, state, lr, decay, count):
+    p[:] = decayed(p, g, 1 - lr * decay, True) - lr * np.sign(g)
 
 
 def novograd(p, g, state, lr, decay, count, beta1, beta2, epsilon, grad_averaging, luc, luc_trust, luc_epsilon):
@@ -213,9 +296,24 @@ def cases():
     ada = {**box, "decay_rate": -0.8, "clip_threshold": 1.0}
     yield "adafactor", {**ada, "scale_parameter": 0, "relative_step": 0, "warmup_init": 0}, 1e-2, 0.1, adafactor, None
     yield "adafactor", {**ada, "scale_parameter": 1, "relative_step": 1, "warmup_init": 1}, 1e-2, 0.1, adafactor, None
-    plain = {**box, "momentum": 0.95, "ns_steps": 5}
-    yield "muon", {**plain, "nesterov": 1, "update_scale": 1, "update_factor": 1.0, "ns_coefficients": 0}, 1e-2, 0.1, muon, None
-    yield "muon", {**plain, "nesterov": 0, "update_scale": 2, "update_factor": 0.2, "ns_coefficients": 1}, 1e-2, 0.1, muon, None
+    plain = {**box, "momentum": 0.95, "ns_steps": 5, "cautious_decay": 0}
+    tall = {**plain, "nesterov": 1, "update_scale": 1, "update_factor": 1.0, "ns_coefficients": 0}
+    spectral = {**plain, "nesterov": 0, "update_scale": 2, "update_factor": 0.2, "ns_coefficients": 1}
+    yield "muon", tall, 1e-2, 0.1, muon, None
+    yield "muon", spectral, 1e-2, 0.1, muon, None
+    for index in range(2, len(COEFFICIENTS)):
+        steps = {4: 6, 2: 10, 5: 12}.get(index, 5)
+        yield "muon", {**tall, "ns_coefficients": index, "ns_steps": steps, "cautious_decay": index % 2}, 1e-2, 0.1, muon, None
+    adaptive = {"moment2_beta": 0.95, "moment2_epsilon": 1e-8}
+    yield "adaptive_muon", {**spectral, **adaptive, "moment2": 0}, 1e-2, 0.1, adaptive_muon, None
+    yield "adaptive_muon", {**tall, **adaptive, "moment2": 1, "cautious_decay": 1}, 1e-2, 0.1, adaptive_muon, None
+    yield "adamw_uncorrected", adam, 1e-3, 0.1, uncorrected, None
+    yield "adam_uncorrected", adam, 1e-3, 0.1, adam_uncorrected, None
+    slow = {**adam, "slow_beta": 0.999, "slow_weight": 5.0}
+    yield "ademamix", {**slow, "slow_beta_warmup": 0, "slow_weight_warmup": 0}, 1e-2, 0.1, ademamix, None
+    yield "ademamix", {**slow, "slow_beta_warmup": 12, "slow_weight_warmup": 30}, 1e-2, 0.1, ademamix, None
+    yield "cautious_adamw", adam, 1e-2, 0.3, cautious_adamw, None
+    yield "cautious_signsgd", {}, 1e-3, 0.3, cautious_signsgd, None
     yield "onebitadam", {**adam, "freeze_step": 8}, 1e-3, 0.1, onebitadam, None
     yield "signsgd", {}, 1e-3, 0.1, signsgd, None
 

@@ -69,6 +69,34 @@ static void norms_and_biases_are_not_decayed(void **state) {
   program_end(&c);
 }
 
+static void norms_of_queries_and_keys_may_be_decayed(void **state) {
+  (void)state;
+  program_case c = program_good("model.qk_norm=head optimizer.qk_norm_weight_decay=true");
+  const nx_plan *plan = &c.out.plan;
+  assert_string_equal(group_of(plan, "model.layers.1.self_attn.q_norm.weight"), "decayed");
+  assert_string_equal(group_of(plan, "model.layers.1.self_attn.k_norm.weight"), "decayed");
+  assert_string_equal(group_of(plan, "model.layers.1.input_layernorm.weight"), "plain");
+  check_updates(plan);
+  program_end(&c);
+}
+
+/* How many updates see more of a matrix than the rank has. */
+static int n_gathered_updates(const char *changes) {
+  program_case c = program_good(changes);
+  int n = 0;
+  for (uint32_t i = 0; i < c.out.plan.n[NX_SECTION_OPERATORS]; i++)
+    n += c.out.plan.operators[i].op == NX_OP_muon && c.out.plan.operators[i].n_in == 10;
+  program_end(&c);
+  return n;
+}
+
+static void muon_may_stay_within_a_rank(void **state) {
+  (void)state;
+  assert_true(n_gathered_updates("optimizer.name=muon mesh.world=2 mesh.tensor=2") > 0);
+  assert_int_equal(
+      n_gathered_updates("optimizer.name=muon mesh.world=2 mesh.tensor=2 optimizer.blockwise=true"), 0);
+}
+
 static void embeddings_have_their_own_rate(void **state) {
   (void)state;
   program_case c =
@@ -144,7 +172,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(norms_and_biases_are_not_decayed), cmocka_unit_test(embeddings_have_their_own_rate),
       cmocka_unit_test(patterns_make_groups),             cmocka_unit_test(weight_decay_grows),
-      cmocka_unit_test(odd_patterns_are_found),
+      cmocka_unit_test(odd_patterns_are_found),           cmocka_unit_test(muon_may_stay_within_a_rank),
+      cmocka_unit_test(norms_of_queries_and_keys_may_be_decayed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,15 @@ static void weights_are_drawn_as_the_method_says(void **state) {
   }
 }
 
+static void embeddings_may_have_a_deviation_of_their_own(void **state) {
+  (void)state;
+  program_case c = program_good("model.embedding_init_std=0.5 model.init_method=xavier_uniform");
+  const nx_piece *words = piece_named(&c.out.plan, "model.embed_tokens.weight");
+  assert_true(words->init == NX_INIT_NORMAL && words->init_std == 0.5);
+  assert_true(piece_named(&c.out.plan, "lm_head.weight")->init == NX_INIT_UNIFORM);
+  program_end(&c);
+}
+
 /* ---- norms and residuals ---- */
 
 /* Norms of two layers and of the end, and some parameters. */
@@ -248,6 +257,7 @@ int main(void) {
       cmocka_unit_test(an_activation_is_an_operator_with_its_function),
       cmocka_unit_test(feed_forward_alone_may_have_biases),
       cmocka_unit_test(weights_are_drawn_as_the_method_says),
+      cmocka_unit_test(embeddings_may_have_a_deviation_of_their_own),
       cmocka_unit_test(norms_stand_where_the_block_has_them),
       cmocka_unit_test(zero_centred_gains_begin_at_zero),
       cmocka_unit_test(a_residual_stream_of_its_own_type),

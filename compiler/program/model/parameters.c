@@ -75,9 +75,14 @@ static int64_t rows_of_matrix(const nxc_graph *graph, const nxc_training *t, nxc
   return a != NULL && a->fused && a->kv_rank == 0 ? (a->heads + 2 * a->kv_heads) * a->head_dim : rows;
 }
 
+static const nxc_init_spec *init_of(const nxc_model *model, nxc_part part) {
+  if (part == NXC_PART_EMBEDDING || part == NXC_PART_POSITIONS) return &model->embedding_init;
+  return is_output(part) ? &model->output_init : &model->init;
+}
+
 /* How a piece of a matrix is drawn; fans: rows and columns of the whole matrix together. */
 static void draw(const nxc_training *t, nxc_piece_node *piece, int64_t fans) {
-  const nxc_init_spec *init = is_output(piece->part) ? &t->model.output_init : &t->model.init;
+  const nxc_init_spec *init = init_of(&t->model, piece->part);
   piece->init = init->uniform ? NX_INIT_UNIFORM : init->orthogonal ? NX_INIT_ORTHOGONAL : NX_INIT_NORMAL;
   piece->init_std = init->xavier ? sqrt(2.0 / (double)fans) : init->std;
 }

@@ -51,7 +51,8 @@ static nxc_parameter_group group_of(const nxc_graph *graph, const nxc_training *
                                  .lr_factor = 1,
                                  .rate = constant(t->model.mixture->correction_rate),
                                  .weight_decay = constant(0)};
-  bool decayed = matrix || o->norm_weight_decay;
+  bool of_keys = piece->part == NXC_PART_Q_NORM || piece->part == NXC_PART_K_NORM;
+  bool decayed = matrix || o->norm_weight_decay || (of_keys && o->qk_norm_weight_decay);
   const nxc_group_pattern *pattern = pattern_of(graph, t, piece);
   nxc_parameter_group group = {.name = decayed ? "decayed" : "plain",
                                .update = o->update,

@@ -374,7 +374,9 @@ static void read_inits(const nxc_settings *s, nxc_model *m) {
   const init_row *row = row_of(s, NX_SETTING_MODEL_INIT_METHOD, inits, sizeof *inits);
   const init_row *output = row_of(s, NX_SETTING_MODEL_OUTPUT_INIT_METHOD, inits, sizeof *inits);
   if (output == NULL) output = row;
-  m->init = read_init(s, m, row);
+  m->init = m->embedding_init = read_init(s, m, row);
+  if (nxc_has(s, NX_SETTING_MODEL_EMBEDDING_INIT_STD))
+    m->embedding_init = (nxc_init_spec){.std = nxc_number(s, NX_SETTING_MODEL_EMBEDDING_INIT_STD)};
   m->output_init = read_init(s, m, output);
   bool scaled = !nxc_has(s, NX_SETTING_MODEL_OUTPUT_INIT_METHOD) && nxc_flag(s, NX_SETTING_MODEL_SCALED_INIT);
   if (scaled && row->deviation == GIVEN) m->output_init.std = deviation(s, m, OVER_BRANCHES);

@@ -46,18 +46,28 @@ static nxc_update update_of(const nxc_settings *s, const nx_optimizer_row *rule)
   return update;
 }
 
-static bool is_set(const nxc_settings *s, const char *name) {
-  nxc_setting_id id = nxc_setting_find(nxc_arena_printf(nxc_settings_arena(s), "optimizer.%s", name));
-  if (id == NX_N_SETTINGS || !nxc_has(s, id)) return false;
+static bool is_set(const nxc_settings *s, nxc_setting_id id) {
   return nxc_settings_value(s, id)->kind == NXC_BOOL ? nxc_flag(s, id) : nxc_number(s, id) > 0;
 }
 
-const char *nxc_update_name(const nxc_settings *s) {
-  const char *name = nxc_text(s, NX_SETTING_OPTIMIZER_NAME), *meant = name;
+/* The rule of this name, or the variant of it that other settings choose. Numbers choose only one of that
+ * which optimizer.name says: they are its own. */
+static const char *variant_of(const nxc_settings *s, const char *name, bool by_numbers) {
+  const char *meant = name;
   const nx_optimizer_variant *variant;
-  for (uint32_t i = 0; (variant = nx_optimizer_variant_at(i)) != NULL; i++)
-    if (strcmp(variant->rule, name) == 0 && is_set(s, variant->setting)) meant = variant->other;
+  for (uint32_t i = 0; (variant = nx_optimizer_variant_at(i)) != NULL; i++) {
+    if (strcmp(variant->rule, name) != 0) continue;
+    nxc_setting_id id =
+        nxc_setting_find(nxc_arena_printf(nxc_settings_arena(s), "optimizer.%s", variant->setting));
+    bool counts = id != NX_N_SETTINGS && nxc_has(s, id);
+    counts = counts && (by_numbers || nxc_settings_value(s, id)->kind == NXC_BOOL);
+    if (counts && is_set(s, id) == variant->set) meant = variant->other;
+  }
   return meant;
+}
+
+const char *nxc_update_name(const nxc_settings *s) {
+  return variant_of(s, nxc_text(s, NX_SETTING_OPTIMIZER_NAME), true);
 }
 
 /* ---- groups ---- */
@@ -126,6 +136,8 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
       .update = update_of(s, nx_optimizer_find(nxc_update_name(s))),
       .maximizes = nxc_flag(s, NX_SETTING_OPTIMIZER_MAXIMIZE),
       .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
+      .qk_norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_QK_NORM_WEIGHT_DECAY),
+      .blockwise = nxc_flag(s, NX_SETTING_OPTIMIZER_BLOCKWISE),
       .weight_decay = read_weight_decay(s),
       .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX),
       .begins_anew = nxc_has(s, NX_SETTING_CHECKPOINT_LOAD) &&
@@ -134,7 +146,7 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
   if (o.update.rule && o.update.rule->op == NX_OP_onebitadam)
     o.compresses_from = (int64_t)o.update.numbers[NX_onebitadam_freeze_step] - 1;
   double lr = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
-  o.others = update_of(s, nx_optimizer_find(nxc_text(s, NX_SETTING_OPTIMIZER_OTHERS)));
+  o.others = update_of(s, nx_optimizer_find(variant_of(s, nxc_text(s, NX_SETTING_OPTIMIZER_OTHERS), false)));
   o.matrix_factor = lr > 0 ? nxc_number_or(s, NX_SETTING_OPTIMIZER_MATRIX_LR, lr) / lr : 1;
   read_decoupled(s, &o);
   read_patterns(s, &o);

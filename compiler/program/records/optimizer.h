@@ -24,7 +24,8 @@ typedef struct nxc_optimizer {
   nxc_update update;
   nxc_update others;    /* of all but the matrices of layers, where that is a rule for matrices */
   double matrix_factor; /* their learning rate then, of the others' */
-  bool norm_weight_decay;
+  bool norm_weight_decay, qk_norm_weight_decay;
+  bool blockwise; /* a rule for matrices works on the part of a matrix that a tensor-parallel rank has */
   nxc_learning_rate weight_decay; /* by step; what a group that is not decayed does not read */
   bool decoupled;                 /* embedding and output have a learning rate of their own */
   nxc_learning_rate decoupled_rate;

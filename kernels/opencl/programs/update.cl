@@ -30,6 +30,7 @@ static real rule_stored(real x, nx_dtype type) {
 }
 
 #include "kernels/rules/element.h"
+#include "kernels/rules/adam.h"
 
 #define RUN 4
 

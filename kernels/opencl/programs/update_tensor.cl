@@ -83,8 +83,7 @@ kernel void muon_divide(OPERANDS) {
 #define LOAD_X(i) X_NOW[i]
 #define LOAD_SQUARE(i) SQUARE[i]
 #define LOAD_MIXED(i) MIXED[i]
-#define COEFFICIENT(k) \
-  (float)muon_coefficients[(A_ns_coefficients * MUON_ROUND + call.round % MUON_ROUND) * 3 + (k)]
+#define COEFFICIENT(k) (float)muon_coefficients[call.round * 3 + (k)]
 #define MUON_PRODUCT(columns, depth, b_column_, b_k_) \
   local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE]; \
   product p = {LEAST, columns, depth, depth, 1, b_column_, b_k_}; \
@@ -127,7 +126,9 @@ kernel void muon_store(OPERANDS) {
   float rate = (float)(AT_STEP->lr * A_update_factor * scale);
   float kept = (float)(1 - AT_STEP->lr * AT_STEP->decay);
   BOX_OF(i);
-  if (box >= 0) SET_Y0(box, P(i) * kept - rate * X_NOW[TURNED(i)]);
+  float update = X_NOW[TURNED(i)], old = P(i);
+  bool spared = A_cautious_decay && update * old < 0;
+  if (box >= 0) SET_Y0(box, (spared ? old : old * kept) - rate * update);
 }
 #endif
 

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Of the rules of element.h, which includes this, those with the moments of Adam. */
+#ifndef KERNELS_RULES_ADAM_H
+#define KERNELS_RULES_ADAM_H
+
+/* Both moments and what follows of them; without correction they start from 0 as they are. */
+static inline void adamw_as(const rule_step *step, real *restrict p, real *const *states,
+                            const real *restrict g, int64_t n, bool corrected) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_adamw_beta1], beta2 = (real)number[NX_adamw_beta2];
+  const real rest1 = (real)(1 - number[NX_adamw_beta1]), rest2 = (real)(1 - number[NX_adamw_beta2]);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+  const real rate = (real)(corrected ? step->lr / (1 - power[NX_adamw_beta1]) : step->lr);
+  const real root = (real)(corrected ? 1 / sqrt(1 - power[NX_adamw_beta2]) : 1);
+  const real epsilon = (real)number[NX_adamw_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    m[i] = first;
+    v[i] = second;
+    p[i] = p[i] * kept - rate * (first / (rule_sqrt(second) * root + epsilon));
+  }
+}
+
+static inline void rule_adamw(const rule_step *step, real *restrict p, real *const *states,
+                              const real *restrict g, int64_t n) {
+  adamw_as(step, p, states, g, n, true);
+}
+
+static inline void rule_adamw_uncorrected(const rule_step *step, real *restrict p, real *const *states,
+                                          const real *restrict g, int64_t n) {
+  adamw_as(step, p, states, g, n, false);
+}
+
+static inline void rule_adamw_amsgrad(const rule_step *step, real *restrict p, real *const *states,
+                                      const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_adamw_amsgrad_beta1], rest1 = (real)(1 - number[NX_adamw_amsgrad_beta1]);
+  const real beta2 = (real)number[NX_adamw_amsgrad_beta2], rest2 = (real)(1 - number[NX_adamw_amsgrad_beta2]);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+  const real rate = (real)(step->lr / (1 - power[NX_adamw_amsgrad_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_adamw_amsgrad_beta2]));
+  const real epsilon = (real)number[NX_adamw_amsgrad_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
+    m[i] = first;
+    v[i] = second;
+    most[i] = greatest;
+    p[i] = p[i] * kept - rate * (first / (rule_sqrt(greatest) * root + epsilon));
+  }
+}
+
+static inline void adam_as(const rule_step *step, real *restrict p, real *const *states,
+                           const real *restrict g, int64_t n, bool corrected) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_adam_beta1], beta2 = (real)number[NX_adam_beta2];
+  const real rest1 = (real)(1 - number[NX_adam_beta1]), rest2 = (real)(1 - number[NX_adam_beta2]);
+  const real scale = (real)step->scale, decay = (real)step->decay;
+  const real rate = (real)(corrected ? step->lr / (1 - power[NX_adam_beta1]) : step->lr);
+  const real root = (real)(corrected ? 1 / sqrt(1 - power[NX_adam_beta2]) : 1);
+  const real epsilon = (real)number[NX_adam_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    m[i] = first;
+    v[i] = second;
+    p[i] -= rate * (first / (rule_sqrt(second) * root + epsilon));
+  }
+}
+
+static inline void rule_adam(const rule_step *step, real *restrict p, real *const *states,
+                             const real *restrict g, int64_t n) {
+  adam_as(step, p, states, g, n, true);
+}
+
+static inline void rule_adam_uncorrected(const rule_step *step, real *restrict p, real *const *states,
+                                         const real *restrict g, int64_t n) {
+  adam_as(step, p, states, g, n, false);
+}
+
+static inline void rule_adam_amsgrad(const rule_step *step, real *restrict p, real *const *states,
+                                     const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_adam_amsgrad_beta1], rest1 = (real)(1 - number[NX_adam_amsgrad_beta1]);
+  const real beta2 = (real)number[NX_adam_amsgrad_beta2], rest2 = (real)(1 - number[NX_adam_amsgrad_beta2]);
+  const real scale = (real)step->scale, decay = (real)step->decay;
+  const real rate = (real)(step->lr / (1 - power[NX_adam_amsgrad_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_adam_amsgrad_beta2]));
+  const real epsilon = (real)number[NX_adam_amsgrad_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
+    m[i] = first;
+    v[i] = second;
+    most[i] = greatest;
+    p[i] -= rate * (first / (rule_sqrt(greatest) * root + epsilon));
+  }
+}
+
+static inline void rule_onebitadam(const rule_step *step, real *restrict p, real *const *states,
+                                   const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const double *number = step->number;
+  const bool frozen = step->count >= (int64_t)number[NX_onebitadam_freeze_step];
+  const double decay2 = frozen ? 1 : number[NX_onebitadam_beta2];
+  const real beta1 = (real)number[NX_onebitadam_beta1], rest1 = (real)(1 - number[NX_onebitadam_beta1]);
+  const real beta2 = (real)decay2, rest2 = (real)(1 - decay2), epsilon = (real)number[NX_onebitadam_epsilon];
+  const real scale = (real)step->scale, lr = (real)step->lr, kept = (real)(1 - step->lr * step->decay);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = beta1 * m[i] + rest1 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    m[i] = first;
+    v[i] = second;
+    p[i] = p[i] * kept - lr * (first / (rule_sqrt(second) + epsilon));
+  }
+}
+
+/* Steps after which half of a mean with this decay is newer, and the decay with which it is so. */
+static inline double rule_half_life(double beta) {
+  return log(0.5) / log(beta + 1e-8) - 1;
+}
+
+/* The decay of the slow mean: its half-life grows in a line from that of the first moment. */
+static inline double rule_ademamix_beta(const rule_step *step) {
+  const double *number = step->number;
+  const double end = number[NX_ademamix_slow_beta], warmup = number[NX_ademamix_slow_beta_warmup];
+  const double share = (double)step->count / warmup;
+  if (!(share < 1)) return end;
+  const double half_life =
+      (1 - share) * rule_half_life(number[NX_ademamix_beta1]) + share * rule_half_life(end);
+  return pow(0.5, 1 / (half_life + 1));
+}
+
+static inline double rule_ademamix_weight(const rule_step *step) {
+  const double weight = step->number[NX_ademamix_slow_weight];
+  const double share = (double)step->count / step->number[NX_ademamix_slow_weight_warmup];
+  return share < 1 ? share * weight : weight;
+}
+
+static inline void rule_ademamix(const rule_step *step, real *restrict p, real *const *states,
+                                 const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1], *restrict slow = states[2];
+  const double *number = step->number, *power = step->power;
+  const double slow_beta = rule_ademamix_beta(step);
+  const real beta1 = (real)number[NX_ademamix_beta1], rest1 = (real)(1 - number[NX_ademamix_beta1]);
+  const real beta2 = (real)number[NX_ademamix_beta2], rest2 = (real)(1 - number[NX_ademamix_beta2]);
+  const real beta3 = (real)slow_beta, rest3 = (real)(1 - slow_beta);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay), lr = (real)step->lr;
+  const real fast_weight = (real)(1 / (1 - power[NX_ademamix_beta1]));
+  const real slow_weight = (real)rule_ademamix_weight(step);
+  const real root = (real)(1 / sqrt(1 - power[NX_ademamix_beta2]));
+  const real epsilon = (real)number[NX_ademamix_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = beta1 * m[i] + rest1 * gradient, slower = beta3 * slow[i] + rest3 * gradient;
+    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    m[i] = first;
+    v[i] = second;
+    slow[i] = slower;
+    p[i] = p[i] * kept -
+           lr * ((fast_weight * first + slow_weight * slower) / (rule_sqrt(second) * root + epsilon));
+  }
+}
+
+/* Both moments are read as they are stored. */
+static inline real rule_anyprecision_update(real first, real second, real rate, real root, real epsilon) {
+  return rate * (first / (rule_sqrt(second) * root + epsilon));
+}
+
+/* With types that are known where it is compiled the loops become vectors. */
+static inline void anyprecision_adamw_as(const rule_step *step, real *restrict p, real *const *states,
+                                         const real *restrict g, int64_t n, nx_dtype type,
+                                         bool cautious) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_anyprecision_adamw_beta1],
+             beta2 = (real)number[NX_anyprecision_adamw_beta2];
+  const real rest1 = (real)(1 - number[NX_anyprecision_adamw_beta1]);
+  const real rest2 = (real)(1 - number[NX_anyprecision_adamw_beta2]);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+  const real rate = (real)(step->lr / (1 - power[NX_anyprecision_adamw_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_anyprecision_adamw_beta2]));
+  const real epsilon = (real)number[NX_anyprecision_adamw_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = rule_stored(beta1 * m[i] + rest1 * gradient, type);
+    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), type);
+    m[i] = first;
+    v[i] = second;
+    real held = cautious && first * p[i] < 0 ? p[i] : p[i] * kept;
+    p[i] = held - rule_anyprecision_update(first, second, rate, root, epsilon);
+  }
+}
+
+static inline void anyprecision_adamw(const rule_step *step, real *restrict p, real *const *states,
+                                      const real *restrict g, int64_t n, bool cautious) {
+  switch (step->states[0]) {
+  case NX_f32: anyprecision_adamw_as(step, p, states, g, n, NX_f32, cautious); return;
+  case NX_bf16: anyprecision_adamw_as(step, p, states, g, n, NX_bf16, cautious); return;
+  default: anyprecision_adamw_as(step, p, states, g, n, step->states[0], cautious);
+  }
+}
+
+static inline void rule_anyprecision_adamw(const rule_step *step, real *restrict p, real *const *states,
+                                           const real *restrict g, int64_t n) {
+  anyprecision_adamw(step, p, states, g, n, false);
+}
+
+static inline void rule_cautious_adamw(const rule_step *step, real *restrict p, real *const *states,
+                                       const real *restrict g, int64_t n) {
+  anyprecision_adamw(step, p, states, g, n, true);
+}
+
+static inline void kahan_adamw_as(const rule_step *step, real *restrict p, real *const *states,
+                                  const real *restrict g, int64_t n, nx_dtype p_type, nx_dtype type) {
+  real *restrict m = states[0], *restrict v = states[1], *restrict lost = states[2];
+  const double *number = step->number, *power = step->power;
+  const real beta1 = (real)number[NX_kahan_adamw_beta1], beta2 = (real)number[NX_kahan_adamw_beta2];
+  const real rest1 = (real)(1 - number[NX_kahan_adamw_beta1]),
+             rest2 = (real)(1 - number[NX_kahan_adamw_beta2]);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+  const real rate = (real)(step->lr / (1 - power[NX_kahan_adamw_beta1]));
+  const real root = (real)(1 / sqrt(1 - power[NX_kahan_adamw_beta2]));
+  const real epsilon = (real)number[NX_kahan_adamw_epsilon];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = rule_stored(beta1 * m[i] + rest1 * gradient, type);
+    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), type);
+    real change = rule_anyprecision_update(first, second, rate, root, epsilon);
+    real due = rule_stored(lost[i] - change, type), old = rule_stored(p[i] * kept, p_type);
+    real new = rule_stored(old + due, p_type);
+    m[i] = first;
+    v[i] = second;
+    lost[i] = due + (old - new);
+    p[i] = new;
+  }
+}
+
+static inline void rule_kahan_adamw(const rule_step *step, real *restrict p, real *const *states,
+                                    const real *restrict g, int64_t n) {
+  const nx_dtype p_type = step->param, type = step->states[0];
+  bool short_p = p_type == NX_bf16, short_states = type == NX_bf16;
+  bool known = (short_p || p_type == NX_f32) && (short_states || type == NX_f32);
+  if (!known) kahan_adamw_as(step, p, states, g, n, p_type, type);
+  else if (short_p && short_states) kahan_adamw_as(step, p, states, g, n, NX_bf16, NX_bf16);
+  else if (short_p) kahan_adamw_as(step, p, states, g, n, NX_bf16, NX_f32);
+  else if (short_states) kahan_adamw_as(step, p, states, g, n, NX_f32, NX_bf16);
+  else kahan_adamw_as(step, p, states, g, n, NX_f32, NX_f32);
+}
+
+#endif
