@@ -28,6 +28,7 @@ forbid 'tokenizer/' "$none" schema compiler kernels
 forbid 'mpi\.h' '^runtime/(comm/comm_mpi|world/)' schema compiler kernels runtime datasets tokenizer
 forbid '(oneapi/dnnl/)?dnnl' '^(kernels/cpu/|tests/bench/)' schema compiler kernels runtime tests
 forbid 'CL/' '^kernels/opencl/' schema compiler kernels runtime
+forbid 'clblast' '^kernels/opencl/product_clblast' schema compiler kernels runtime
 forbid 'yaml\.h' '^(compiler/document/|compiler/config/|compiler/gen/)' schema compiler kernels runtime
 forbid 'cyaml/' '^(compiler/config/|compiler/gen/)' schema compiler kernels runtime
 forbid 'pcre2\.h' '^(compiler/expression/|compiler/config/|compiler/gen/|tokenizer/pattern\.c)' schema compiler kernels runtime \

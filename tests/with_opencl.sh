@@ -8,4 +8,4 @@ if ! "$nxrun" --devices | grep -q '^opencl 0'; then
   echo '1..0 # SKIP no OpenCL device (Debian: pocl-opencl-icd)'
   exit 0
 fi
-NX_BACKEND=opencl NXRUN_OPENCL_OPTIONS=-cl-opt-disable exec "$command" "$@"
+NX_BACKEND=opencl NXRUN_OPENCL_OPTIONS=-cl-opt-disable NXRUN_CLBLAST=${NXRUN_CLBLAST:-0} exec "$command" "$@"

@@ -3,7 +3,7 @@
 #include "kernels/opencl/opencl.h"
 
 static uint64_t workspace_bytes(const nxk_device *device) {
-  return device->scratch_bytes;
+  return device->scratch.n_bytes + device->product_room.n_bytes;
 }
 
 static uint64_t memory_bytes(const nxk_device *device) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which device, and what it can do. */
-#include "kernels/opencl/opencl.h"
+#include "kernels/opencl/product.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +194,7 @@ static bool open_context(nxk_device *device, nxk_fault *fault) {
   device->status = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof none,
                                   (void *)(uintptr_t)&none, &error);
   if (error != CL_SUCCESS) return ocl_fault(fault, "buffer", error);
-  return ocl_scratch_reserve(device, 64, fault);
+  return ocl_room_reserve(device, &device->scratch, 64, fault);
 }
 
 bool ocl_device_open(const nxk_device_options *options, nxk_device **out, nxk_fault *fault) {
@@ -215,6 +215,7 @@ void ocl_device_close(nxk_device *device) {
   for (int queue = 0; queue < NXK_N_QUEUES; queue++)
     if (device->queues[queue]) clFinish(device->queues[queue]);
   ocl_kernels_close(device);
+  ocl_products_close(device);
   ocl_programs_close(device);
   ocl_arenas_close(device);
   if (device->status) clReleaseMemObject(device->status);

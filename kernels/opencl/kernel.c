@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators bound to their programs. What a call has of numbers is laid out once; enqueueing fills in places,
  * attributes behind constants and the seed. */
-#include "kernels/opencl/opencl.h"
+#include "kernels/opencl/product.h"
 
 #include "kernels/moe.h"
 
@@ -11,7 +11,7 @@
 enum { SEED, STOCHASTIC, ROUND, FIRST_DIM };
 
 static uint64_t groups_of(const nxk_device *device, const ocl_launch *launch, const nxk_operator *operator) {
-  if (launch->over == OCL_ONE) return 1;
+  if (launch->over == OCL_ONE || launch->over == OCL_LIBRARY) return 1;
   if (launch->over == OCL_COUNTED) return launch->count(device, operator);
   const nxk_tensor *tensor = ocl_operand(operator, launch->operand);
   uint64_t n = (uint64_t)nxk_n_elements(tensor), last = (uint64_t)ocl_last_dim(tensor);
@@ -53,8 +53,11 @@ static bool add_launch(nxk_device *device, nxk_kernel *kernel, cl_program progra
   uint64_t n_groups = groups_of(device, launch, &kernel->operator);
   if (n_groups == 0) return true;
   if (launch->repeated && kernel->n_repeated++ == 0) kernel->first_repeated = kernel->n_launches;
-  cl_kernel made = clCreateKernel(program, launch->kernel, &error);
-  if (error != CL_SUCCESS) return ocl_fault(fault, launch->kernel, error);
+  cl_kernel made = NULL;
+  if (launch->over != OCL_LIBRARY) {
+    made = clCreateKernel(program, launch->kernel, &error);
+    if (error != CL_SUCCESS) return ocl_fault(fault, launch->kernel, error);
+  }
   kernel->groups[kernel->n_launches] = n_groups;
   kernel->kernels[kernel->n_launches++] = made;
   return true;
@@ -63,7 +66,7 @@ static bool add_launch(nxk_device *device, nxk_kernel *kernel, cl_program progra
 static bool bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel ** out,
                      nxk_fault *fault) {
   uint64_t n_bytes = row->scratch ? row->scratch(operator) : 0;
-  if (!ocl_scratch_reserve(device, n_bytes, fault)) return false;
+  if (!ocl_room_reserve(device, &device->scratch, n_bytes, fault)) return false;
   cl_program program = ocl_program_of(device, row, operator, fault);
   nxk_kernel *kernel = program ? calloc(1, sizeof *kernel) : NULL;
   if (!kernel) return fault->text[0] ? false : ocl_fault(fault, "kernel", CL_OUT_OF_HOST_MEMORY);
@@ -79,7 +82,8 @@ static bool bind_row(nxk_device *device, const ocl_row *row, const nxk_operator 
 }
 
 bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel ** kernel, nxk_fault *fault) {
-  const ocl_row *row = ocl_row_of(operator);
+  const ocl_row *row = ocl_product_row(device, operator, fault);
+  if (!row && fault->text[0] == '\0') row = ocl_row_of(operator);
   return row && bind_row(device, row, operator, kernel, fault);
 }
 
@@ -88,13 +92,17 @@ static void set_operands(const nxk_device *device, cl_kernel kernel, const nxk_o
   cl_uint index = 0;
   for (uint32_t i = 0; i < operator->n_in + operator->n_out; i++)
     ocl_check(device, clSetKernelArg(kernel, index++, sizeof buffers[i], &buffers[i]), "operand");
-  ocl_check(device, clSetKernelArg(kernel, index++, sizeof device->scratch, &device->scratch), "scratch");
+  ocl_check(device, clSetKernelArg(kernel, index++, sizeof(cl_mem), &device->scratch.buffer), "scratch");
   ocl_check(device, clSetKernelArg(kernel, index++, sizeof device->status, &device->status), "status");
   ocl_check(device, clSetKernelArg(kernel, index, n_words * sizeof *words, words), "values of a call");
 }
 
-static void launch(const nxk_device *device, const nxk_kernel *kernel, uint32_t index, const cl_mem *buffers,
+static void launch(nxk_device *device, const nxk_kernel *kernel, uint32_t index, const cl_mem *buffers,
                    ocl_command *command) {
+  if (!kernel->kernels[index]) {
+    ocl_product(device, &kernel->operator, buffers, kernel->words + kernel->first_at, command);
+    return;
+  }
   size_t local = device->local, global = kernel->groups[index] * local;
   cl_event event;
   set_operands(device, kernel->kernels[index], &kernel->operator, buffers, kernel->words, kernel->n_words);
@@ -149,7 +157,8 @@ void ocl_kernels_close(nxk_device *device) {
   while (device->kernels) {
     nxk_kernel *at = device->kernels;
     device->kernels = at->next;
-    for (uint32_t i = 0; i < at->n_launches; i++) clReleaseKernel(at->kernels[i]);
+    for (uint32_t i = 0; i < at->n_launches; i++) 
+      if (at->kernels[i]) clReleaseKernel(at->kernels[i]);
     free(at->words);
     free(at);
   }

@@ -63,7 +63,8 @@ void ocl_arenas_close(nxk_device *device) {
     munmap(arena->base, arena->n_bytes);
     clReleaseMemObject(arena->buffer);
   }
-  if (device->scratch) clReleaseMemObject(device->scratch);
+  if (device->scratch.buffer) clReleaseMemObject(device->scratch.buffer);
+  if (device->product_room.buffer) clReleaseMemObject(device->product_room.buffer);
   while (device->pinned) {
     ocl_pinned *pinned = device->pinned;
     device->pinned = pinned->next;
@@ -82,19 +83,19 @@ const ocl_arena *ocl_arena_of(const nxk_device *device, const void *address) {
   abort();
 }
 
-bool ocl_scratch_reserve(nxk_device *device, uint64_t n_bytes, nxk_fault *fault) {
-  if (n_bytes <= device->scratch_bytes) return true;
-  if (device->workspace_limit && n_bytes > device->workspace_limit) {
+bool ocl_room_reserve(nxk_device *device, ocl_room *room, uint64_t n_bytes, nxk_fault *fault) {
+  if (n_bytes <= room->n_bytes) return true;
+  uint64_t all = device->scratch.n_bytes + device->product_room.n_bytes - room->n_bytes + n_bytes;
+  if (device->workspace_limit && all > device->workspace_limit) {
     snprintf(fault->text, sizeof fault->text, "needs %llu bytes of workspace, the limit is %llu",
-             (unsigned long long)n_bytes, (unsigned long long)device->workspace_limit);
+             (unsigned long long)all, (unsigned long long)device->workspace_limit);
     return false;
   }
   cl_mem larger = buffer_new(device, n_bytes, fault);
   if (!larger) return false;
-  if (device->scratch) clReleaseMemObject(device->scratch);
-  device->scratch = larger;
-  device->arena_bytes += n_bytes - device->scratch_bytes;
-  device->scratch_bytes = n_bytes;
+  if (room->buffer) clReleaseMemObject(room->buffer);
+  device->arena_bytes += n_bytes - room->n_bytes;
+  *room = (ocl_room){n_bytes, larger};
   return true;
 }
 

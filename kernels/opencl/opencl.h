@@ -9,8 +9,7 @@
  * a text before the file that says the operator's types, and so each operator and choice of types is a
  * program, kept on disk by device, driver and text. Shapes, places and attributes are values of a call
  * (struct call_values of prelude.cl), so that one program serves every shape, chunk and slot. `scratch` is
- * one buffer of the device, as large as the greediest operator needs; nothing in it lives from one operator
- * to the next. */
+ * one buffer of the device. */
 #ifndef OPENCL_OPENCL_H
 #define OPENCL_OPENCL_H
 
@@ -29,7 +28,8 @@ typedef enum ocl_over {
   OCL_GROUPS,  /* element, but a group */
   OCL_ROWS,    /* row of an operand, a group */
   OCL_COLUMNS, /* column of an operand */
-  OCL_COUNTED  /* what `count` says, in groups */
+  OCL_COUNTED, /* what `count` says, in groups */
+  OCL_LIBRARY  /* no kernel of ours: product.h */
 } ocl_over;
 
 typedef struct ocl_launch {
@@ -62,6 +62,15 @@ typedef struct ocl_arena {
   uint64_t n_bytes;
   cl_mem buffer;
 } ocl_arena;
+
+/* Memory that operators share, as much as the greediest needs; nothing in it lives from one to the next. */
+typedef struct ocl_room {
+  uint64_t n_bytes;
+  cl_mem buffer;
+} ocl_room;
+
+/* Who multiplies matrices. */
+typedef enum ocl_products { OCL_UNKNOWN, OCL_BY_TILES, OCL_BY_LIBRARY } ocl_products;
 
 /* Memory of the host that a driver keeps in place. */
 typedef struct ocl_pinned {
@@ -96,8 +105,10 @@ struct nxk_device {
   uint64_t memory_bytes, most_bytes, local_bytes, arena_bytes;
   uint32_t local, tile_side; /* items of a group; its root */
   ocl_arena arenas[NX_N_ARENAS];
-  cl_mem scratch, status;
-  uint64_t scratch_bytes, workspace_limit;
+  ocl_room scratch, product_room; /* of our kernels, of the library that multiplies */
+  uint64_t workspace_limit;
+  ocl_products products;
+  cl_mem status;
   ocl_program *programs;
   bool broken; /* a program was not built; no other is tried */
   nxk_kernel *kernels;
@@ -155,7 +166,7 @@ bool ocl_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, vo
 void ocl_arenas_close(nxk_device *device);
 /* The arena of an address. */
 const ocl_arena *ocl_arena_of(const nxk_device *device, const void *address);
-bool ocl_scratch_reserve(nxk_device *device, uint64_t n_bytes, nxk_fault *fault);
+bool ocl_room_reserve(nxk_device *device, ocl_room *room, uint64_t n_bytes, nxk_fault *fault);
 void *ocl_host_open(nxk_device *device, uint64_t n_bytes, nxk_fault *fault);
 void ocl_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes);
 void ocl_copy_out(nxk_device *device, void *host, const void *source, uint64_t n_bytes);

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Trainings on a device of OpenCL: the losses of ref, checkpoints that either goes on from, and what is said where
 # there is no such device. TAP.
-# usage: opencl.sh NXCFG NXRUN NXDATA MPIEXEC TEXT LOST_DEVICE [all]
+# usage: opencl.sh NXCFG NXRUN NXDATA MPIEXEC TEXT LOST_DEVICE CLBLAST [all]    (CLBLAST: yes, or no)
 # SPDX-License-Identifier: Apache-2.0
 set -u
 nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 text=$(realpath "$5")
-lost_device=$(realpath "$6") all=${7:-}
+lost_device=$(realpath "$6") clblast=$7 all=${8:-}
 . "$(dirname "$0")/lib.sh"
 
 cat >small.yaml <<YAML
@@ -64,8 +64,8 @@ NXRUN_CACHE=$PWD/empty NXRUN_OPENCL_OPTIONS='-Dkernel=broken' \
   expect 'a program that is not built' 1 'does not build .*NXRUN_OPENCL_OPTIONS' \
   "$nxrun" plan.bin --backend opencl --dir none
 
-# Programs are built but once, and without the compiler's search for speed.
-export NXRUN_OPENCL_OPTIONS=-cl-opt-disable
+# Programs are built but once, and without the compiler's search for speed; those of CLBlast by every process.
+export NXRUN_OPENCL_OPTIONS=-cl-opt-disable NXRUN_CLBLAST=0
 as_ref 'one rank' 1 1e-6
 as_ref 'tensor and sequence parallel, ZeRO-1' 4 1e-6 mesh.tensor=2 sequence_parallel=true optimizer.zero_stage=1
 as_ref 'a pipeline' 2 1e-6 mesh.pipeline=2
@@ -80,6 +80,15 @@ if [ "$all" ]; then
   as_ref 'Ulysses' 2 1e-6 mesh.context=2 attention.ulysses=true
   as_ref 'experts' 2 1e-6 moe.experts=4 moe.top_k=2 mesh.expert=2
   as_ref 'adapters' 2 1e-6 lora.rank=4
+  if [ "$clblast" = yes ]; then
+    export NXRUN_CLBLAST=1
+    as_ref 'products by CLBlast' 2 1e-6 mesh.tensor=2 sequence_parallel=true model.bias=true
+    as_ref 'products by CLBlast, bf16' 2 1e-3 mesh.pipeline=2 precision.preset=mixed_precision
+    plan run.workspace_bytes=20000 precision.preset=mixed_precision
+    expect 'no room for what CLBlast needs' 1 'matmul of .*: NXRUN_CLBLAST=1, and CLBlast' \
+      "$mpiexec" -n 2 "$nxrun" plan.bin --backend opencl --dir none --dry-run
+    export NXRUN_CLBLAST=0
+  fi
 fi
 
 # Of two ranks one loses its device: both end, and it is named.
