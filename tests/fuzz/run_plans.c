@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_SECONDS = 20, MOST_FILE_BYTES = 64 << 20, MOST_THREADS = 4 };
+enum { MOST_SECONDS = 20, SECONDS_TO_BUILD = 100, MOST_FILE_BYTES = 64 << 20, MOST_THREADS = 4 };
 static const uint64_t MOST_BYTES = UINT64_C(16) << 20;
 
 typedef struct search {
@@ -54,7 +54,8 @@ static int train(const search *s, const nx_plan *plan, uint64_t seed) {
                                .dump_gradients = seed % 16 == 5 ? s->directory : NULL};
   setrlimit(RLIMIT_FSIZE, &files);
   setrlimit(RLIMIT_CORE, &none);
-  alarm(MOST_SECONDS);
+  const nxk_backend *backend = nxk_backend_find(options.backend);
+  alarm(MOST_SECONDS + (backend && backend->host_addressable ? 0 : SECONDS_TO_BUILD));
   return lone_rank_train(plan, (uint32_t)(seed % plan->run->n_ranks), &options);
 }
 
