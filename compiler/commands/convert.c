@@ -48,6 +48,8 @@ static void report(const job *j, const nxc_conversion *conversion) {
           conversion->n_unsaid, conversion->n_unsaid ? ":" : "");
   for (size_t i = 0; i < conversion->n_unsaid; i++)
     fprintf(stderr, "  %s\n", nxc_unsaid_show(j->arena, &conversion->unsaid[i]));
+  if (*conversion->filled != '\0')
+    fprintf(stderr, "filled in, since %s demands it: %s\n", conversion->dialect, conversion->filled);
   if (*conversion->left != '\0')
     fprintf(stderr, "left out, since %s alone reads it: %s\n", conversion->first, conversion->left);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/convert/compose.h"
 
-#include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 #include "compiler/config/rules/presets.h"
 #include "compiler/settings/evaluate.h"
@@ -60,9 +59,10 @@ static fit fit_setting(composer *c, nxc_setting_id id, const nxc_value *value) {
   if (value == NULL || (value->kind == NXC_NULL && !row->domain.nullable) || !is_read(c, id)) return (fit){0};
   nxc_verdict verdict = nxc_domain_judge(c->arena, &row->domain, value, true);
   const nxc_value *wanted = nxc_settings_value(c->binding->settings, id);
+  if (wanted == NULL && !row->shorthand) return (fit){0}; /* nothing is wanted */
   if (verdict.misfit != NXC_FITS) return (fit){0, 1};
   if (row->shorthand) return fit_preset(c, verdict.value);
-  return wanted != NULL && nxc_value_equal(wanted, verdict.value) ? (fit){1, 0} : (fit){0, 1};
+  return nxc_value_equal(wanted, verdict.value) ? (fit){1, 0} : (fit){0, 1};
 }
 
 /* What the option would say with this value. Where it is not given and says nothing at all, the settings' own
@@ -244,8 +244,27 @@ static bool family_writes(composer *c, const nxc_option_row *row, const nxc_valu
   return false;
 }
 
+/* What the system itself takes where it demands an option that nothing wanted says, or else what the setting
+ * is that the option alone says. NULL: only its user knows. */
+static const nxc_value *filled_value(composer *c, const nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  if (!holds(c, bound, row->required)) return NULL;
+  const nxc_value *value = default_of(c, row);
+  if (value == NULL && row->n_sets == 1 && strcmp(row->sets[0].expression, "value") == 0)
+    value = nxc_setting_rows[row->sets[0].setting].initial;
+  bool says = value != NULL && value->kind != NXC_NULL && (value->kind != NXC_LIST || value->n_items > 0);
+  return says ? value : NULL;
+}
+
+static bool is_refused(const composer *c, const nxc_bound *bound) {
+  const char *const *refused = c->composing->refused;
+  bool own = bound >= c->binding->options && bound < c->binding->options + c->binding->dialect->n_options;
+  return refused != NULL && own && refused[bound - c->binding->options] != NULL;
+}
+
 static const nxc_value *value_for(composer *c, nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
+  if (is_refused(c, bound)) return filled_value(c, bound);
   trial t = {.c = c, .bound = bound};
   const nxc_value *written;
   if (family_writes(c, row, &written)) {
@@ -259,7 +278,18 @@ static const nxc_value *value_for(composer *c, nxc_bound *bound) {
     try_all(&t);
   }
   bool read = row->read_when == NULL || holds(c, bound, row->read_when);
-  return t.best != NULL && read && is_said(c, bound, t.best, t.found) ? t.best : NULL;
+  if (t.best != NULL && read && is_said(c, bound, t.best, t.found)) return t.best;
+  return read ? filled_value(c, bound) : NULL;
+}
+
+/* Whether the option is given although no setting that is wanted asks for it. */
+static bool is_filled(composer *c, const nxc_bound *bound) {
+  const nxc_option_row *row = bound->row;
+  if (!bound->given || is_refused(c, bound)) return bound->given;
+  bool asked = row->domain.type == NXC_TYPE_MAP || row->names != NULL;
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS && !asked; id++)
+    asked = nxc_settings_known(c->binding->settings, id) && nxc_option_speaks_of(c->arena, row, id);
+  return !asked;
 }
 
 static bool is_composed(const composer *c, const nxc_option_row *row) {
@@ -303,78 +333,7 @@ nxc_binding *nxc_compose(nxc_arena *arena, const nxc_composing *composing) {
     go_over(&c, binding->options, binding->dialect->n_options);
     if (!c.changed) break;
   }
+  for (size_t i = 0; composing->filled != NULL && i < binding->dialect->n_options; i++)
+    composing->filled[i] = is_filled(&c, &binding->options[i]);
   return binding;
-}
-
-/* -- as a tree ------------------------------------------------------------------------------------------- */
-
-static nxc_node *node_of(nxc_arena *arena, const nxc_value *value) {
-  bool is_list = value->kind == NXC_LIST, is_map = value->kind == NXC_MAP;
-  nxc_node *node = nxc_node_new(arena,
-                                is_map    ? NXC_NODE_MAP
-                                : is_list ? NXC_NODE_LIST
-                                          : NXC_NODE_SCALAR,
-                                (nxc_span){0});
-  if (!is_list && !is_map) {
-    node->value = *value;
-    return node;
-  }
-  for (size_t i = 0; i < value->n_items; i++) {
-    nxc_node *child = node_of(arena, &value->items[is_map ? 2 * i + 1 : i]);
-    const nxc_value *key = is_map ? &value->items[2 * i] : NULL;
-    if (key != NULL) nxc_node_set_key(child, key, nxc_value_show(arena, key), (nxc_span){0});
-    nxc_node_append(arena, node, child);
-  }
-  return node;
-}
-
-/* The map below `in` at this key, made where it is missing. */
-static nxc_node *section_at(nxc_arena *arena, nxc_node *in, const char *name) {
-  nxc_node *found = nxc_node_child(in, name);
-  nxc_node *final = found ? nxc_node_final(found) : NULL;
-  if (final != NULL && final->kind == NXC_NODE_MAP) return final;
-  nxc_node *map = nxc_node_new(arena, NXC_NODE_MAP, (nxc_span){0});
-  nxc_value key = nxc_string_value(name, strlen(name));
-  nxc_node_set_key(map, &key, name, (nxc_span){0});
-  if (found != NULL) nxc_node_replace(arena, found, map);
-  else nxc_node_append(arena, in, map);
-  return map;
-}
-
-void nxc_compose_put(nxc_arena *arena, nxc_node *root, const char *path, const nxc_value *value) {
-  const char *dot;
-  for (; (dot = strchr(path, '.')) != NULL; path = dot + 1)
-    root = section_at(arena, root, nxc_arena_strndup(arena, path, (size_t)(dot - path)));
-  nxc_node *old = nxc_node_child(root, path), *node = node_of(arena, value);
-  nxc_value key = nxc_string_value(path, strlen(path));
-  nxc_node_set_key(node, &key, path, (nxc_span){0});
-  if (old != NULL) nxc_node_replace(arena, old, node);
-  else nxc_node_append(arena, root, node);
-}
-
-static int compare_places(const void *a, const void *b) {
-  size_t one = (*(const nxc_bound *const *)a)->row->place, other = (*(const nxc_bound *const *)b)->row->place;
-  return (one > other) - (one < other);
-}
-
-static void put_given(nxc_arena *arena, const nxc_bound *bounds, size_t n_bounds, nxc_node *root) {
-  const nxc_bound **given = nxc_arena_array(arena, n_bounds + 1, sizeof *given);
-  size_t n_given = 0;
-  for (size_t i = 0; i < n_bounds; i++)
-    if (bounds[i].given) given[n_given++] = &bounds[i];
-  qsort(given, n_given, sizeof *given, compare_places);
-  for (size_t i = 0; i < n_given; i++) {
-    const nxc_option_row *row = given[i]->row;
-    bool section = row->domain.type == NXC_TYPE_MAP; /* its options follow */
-    if (!section || nxc_node_lookup(root, row->name) == NULL)
-      nxc_compose_put(arena, root, row->name, given[i]->value);
-  }
-}
-
-void nxc_compose_into(nxc_binding *composition, nxc_node *root) {
-  put_given(composition->arena, composition->options, composition->dialect->n_options, root);
-}
-
-void nxc_compose_model_into(nxc_binding *composition, nxc_node *root) {
-  put_given(composition->arena, composition->model_options, composition->model_dialect->n_options, root);
 }

@@ -20,6 +20,9 @@ typedef struct nxc_composing {
   const char *model_option; /* the option that names a config.json, where one is composed too; else NULL */
   const char *model_path;   /* what it names */
   const bool *insist;       /* of each setting: say it even where a default should; NULL: of none */
+  const char *const *refused; /* of each option: why the system does not take it here; NULL entries: it may be
+                               * given. NULL: all may */
+  bool *filled; /* of each option: given for the system's sake, and for no setting's; may be NULL */
 } nxc_composing;
 
 nxc_binding *nxc_compose(nxc_arena *arena, const nxc_composing *composing);

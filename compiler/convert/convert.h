@@ -41,6 +41,7 @@ typedef struct nxc_conversion {
   nxc_unsaid *unsaid;
   size_t n_unsaid;
   size_t n_said;    /* settings that are known, and the same there */
+  const char *filled; /* "option = value, ..." that the dialect demands and nothing asks for; "" for none */
   const char *left; /* given options that mean something to the first system alone, "a, b"; "" for none */
   const char *first; /* the dialect of the file */
 } nxc_conversion;
