@@ -85,7 +85,8 @@ typedef struct nx_run {
    * they are made in pairs of neighbouring coordinates, then of pairs of these, ..., and whatever else the
    * group has is added to that in order; 0: all in coordinate order. */
   uint32_t pair_atoms;
-  uint32_t reserved_end;
+  uint32_t tensor_parts; /* string: JSON, which parts of a model the tensors of checkpoints hold, where a
+                          * run may begin with those of another system (runtime/foreign); "": it does not */
 } nx_run;
 _Static_assert(sizeof(nx_run) == 312, "plan run");
 

@@ -23,6 +23,7 @@ typedef struct nx_safetensor {
   uint64_t offset;      /* of its first byte, in the file */
   uint64_t n_bytes;
   const uint8_t *bytes; /* of a file that is mapped */
+  const struct nxr_joined *joined; /* or what it is put together of (runtime/files/joined.h) */
 } nx_safetensor;
 
 typedef struct nx_safetensors {

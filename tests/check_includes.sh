@@ -50,7 +50,7 @@ for floor in $floors; do
   below="$below $floor"
 done
 
-floors='runtime/files runtime/data runtime/world runtime/comm runtime/state runtime/checkpoint runtime/logs runtime/step
+floors='runtime/files runtime/data runtime/foreign runtime/world runtime/comm runtime/state runtime/checkpoint runtime/logs runtime/step
 runtime/calibrate'
 below=
 for floor in $floors; do

@@ -61,9 +61,10 @@ typedef struct nxr_resume {
 bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *step,
                            nxr_fault *fault);
 /* What a run begins with that has no checkpoint of its own: another run's (*done is its step, 0 with
- * weights_only), or a folder of weights as nxr_checkpoint_import's. Where there is neither, `loaded` is false
- * and stderr says so; a folder of a system whose files nxrun cannot open is a fault that names what converts
- * it. */
+ * weights_only), a folder of weights as nxr_checkpoint_import's, or the weights of another system's
+ * checkpoint (runtime/foreign; *done is its step where the optimizer's states are not asked for). Where there
+ * is none of these, `loaded` is false and stderr says so; a folder of a system whose files nxrun cannot open
+ * is a fault that names what converts it. */
 bool nxr_checkpoint_load(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done,
                          bool *loaded, nxr_fault *fault);
 /* Reads the initial weights from a safetensors file, or a folder with model.safetensors or an index of

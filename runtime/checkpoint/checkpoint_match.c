@@ -75,7 +75,7 @@ static bool has_shape(const nxr_safetensor *found, const nxr_safetensor *wanted)
 
 /* An output matrix that the plan does not have may stand in the file, if it is the embeddings once more. */
 static bool is_tied_output(const nxr_source *source, const nxr_safetensor *tensor) {
-  if (strcmp(tensor->name, OUTPUT) != 0) return false;
+  if (strcmp(tensor->name, OUTPUT) != 0 || tensor->bytes == NULL) return false;
   for (int i = 0; i < N_EMBEDDINGS; i++) {
     const nxr_safetensor *embedding = find(source, embeddings[i]);
     if (embedding && embedding->dtype == tensor->dtype && embedding->n_bytes == tensor->n_bytes)

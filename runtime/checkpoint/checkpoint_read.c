@@ -99,6 +99,9 @@ static bool open_any(nxr_source *source, nxr_fault *fault) {
   if (access(path, F_OK) == 0) return add_file(source, path, fault) && join_files(source, fault);
   snprintf(path, sizeof path, "%s/model.safetensors.index.json", source->path);
   if (access(path, F_OK) == 0) return open_index(source, path, fault);
+  uint64_t step;
+  if (nxr_foreign_find(source->path, 0, path, &step))
+    return (source->foreign = nxr_foreign_open(path, fault)) != NULL;
   return nxr_fault_set(fault, "%s has neither model.safetensors nor model.safetensors.index.json",
                        source->path);
 }
@@ -112,6 +115,7 @@ bool nxr_source_open(const char *path, nxr_source *source, nxr_fault *fault) {
 
 void nxr_source_close(nxr_source *source) {
   for (uint32_t i = 0; i < source->n_files; i++) nxr_safetensors_close(&source->files[i]);
+  nxr_foreign_close(source->foreign);
   free(source->files);
   free(source->tensors);
   *source = (nxr_source){0};
@@ -122,6 +126,25 @@ const nxr_safetensor *nxr_source_find(const nxr_source *source, const char *name
   const nxr_safetensor **found =
       source->n_tensors ? bsearch(&wanted, source->tensors, source->n_tensors, sizeof *found, by_name) : NULL;
   return found ? *found : NULL;
+}
+
+bool nxr_source_join(nxr_source *source, const nxr_tensors *tensors, nxr_content content, nxr_fault *fault) {
+  const nx_plan *plan = tensors->pieces->plan;
+  nxr_safetensor *wanted = calloc((size_t)tensors->n + 1, sizeof *wanted);
+  uint64_t n = 0;
+  source->tensors = calloc(tensors->n + nxr_foreign_size(source->foreign) + 1, sizeof *source->tensors);
+  bool good = wanted && source->tensors;
+  if (!good) nxr_fault_set(fault, "out of memory");
+  for (uint32_t i = 0; good && i < tensors->n; i++) {
+    uint32_t piece = tensors->items[i].piece;
+    if (nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece))
+      nxr_tensors_describe(tensors, content, i, &wanted[n++]);
+  }
+  good = good && nxr_foreign_join(source->foreign, nx_plan_string(plan, plan->run->tensor_parts), wanted, n,
+                                  source->tensors, &source->n_tensors, fault);
+  if (good) qsort(source->tensors, source->n_tensors, sizeof *source->tensors, by_name);
+  free(wanted);
+  return good;
 }
 
 /* ---- reading ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where tensors come from: a safetensors file, or a folder with one or with an index of several.
+/* Where tensors come from: a safetensors file, a folder with one or with an index of several, or a checkpoint of
+ * another system (runtime/foreign).
  *
  * A source is opened by each rank for itself; then it is matched with the plan's logical tensors, and each
  * rank reads the boxes that it holds. */
@@ -8,11 +9,13 @@
 
 #include "runtime/checkpoint/checkpoint_tensors.h"
 #include "runtime/files/stored.h"
+#include "runtime/foreign/foreign.h"
 
 typedef struct nxr_source {
   const char *path; /* the caller's */
   nxr_safetensors *files;
   uint32_t n_files;
+  nxr_foreign *foreign;           /* or this; its tensors are there after nxr_source_join */
   const nxr_safetensor **tensors; /* of all files, by name */
   uint64_t n_tensors;
   nx_strictness strictness; /* of nxr_source_match; the caller's */
@@ -20,6 +23,8 @@ typedef struct nxr_source {
 
 bool nxr_source_open(const char *path, nxr_source *source, nxr_fault *fault);
 void nxr_source_close(nxr_source *source);
+/* Of another system's checkpoint: puts its shards together to what the plan's tensors of this content are. */
+bool nxr_source_join(nxr_source *source, const nxr_tensors *tensors, nxr_content content, nxr_fault *fault);
 const nxr_safetensor *nxr_source_find(const nxr_source *source, const char *name);
 
 /* Where a tensor's content is read from. */

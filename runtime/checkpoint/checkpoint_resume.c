@@ -67,7 +67,8 @@ static bool read_content(const nxr_tensors *tensors, nxr_content content, const 
   if (found == NULL) return nxr_fault_set(fault, "out of memory");
   bool opened = nxr_source_open(path, &source, fault);
   if (opened) source.strictness = strictness;
-  bool good = opened && nxr_source_match(&source, tensors, content, found, fault) &&
+  bool good = opened && (source.foreign == NULL || nxr_source_join(&source, tensors, content, fault)) &&
+              nxr_source_match(&source, tensors, content, found, fault) &&
               nxr_tensors_read(tensors, content, found, fault);
   if (opened) nxr_source_close(&source);
   free(found);
@@ -246,16 +247,49 @@ static bool is_foreign(const char *directory, nxr_fault *fault) {
   return false;
 }
 
+/* Of another system's checkpoint weights are read, and its step. */
+static bool load_foreign(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done,
+                         nxr_fault *fault) {
+  char path[NXR_FOREIGN_PATH];
+  uint64_t step = 0;
+  bool taken = from->weights_only || from->without_states;
+  bool good = nxr_foreign_find(from->directory, from->step, path, &step) ||
+              nxr_fault_set(fault, "this rank does not see the checkpoint in %s", from->directory);
+  if (good && !taken)
+    good =
+        nxr_fault_set(fault,
+                      "%s is of another system, of which nxrun reads the weights alone: begin with them at "
+                      "step 0 (checkpoint.weights_only), or go on at its step with an optimizer that "
+                      "begins anew (checkpoint.load_optimizer: false)",
+                      path);
+  if (!nxr_world_all(checkpoint->world, good) || !nxr_checkpoint_import(checkpoint, path, fault))
+    return false;
+  *done = from->weights_only ? 0 : step;
+  if (!from->weights_only && checkpoint->run.optimizer_began)
+    *checkpoint->run.optimizer_began = (int64_t)step;
+  if (checkpoint->world->rank == 0) fprintf(stderr, "nxrun: begins with the weights of %s\n", path);
+  return true;
+}
+
+/* What a folder has for a run to begin with. */
+typedef enum nxr_beginning { CHECKPOINTS, WEIGHTS, FOREIGN } nxr_beginning;
+
+static nxr_beginning look_at(const nxr_resume *from) {
+  char path[NXR_FOREIGN_PATH];
+  uint64_t step;
+  if (has_weights(from->directory)) return WEIGHTS;
+  return nxr_foreign_find(from->directory, from->step, path, &step) ? FOREIGN : CHECKPOINTS;
+}
+
 bool nxr_checkpoint_load(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done,
                          bool *loaded, nxr_fault *fault) {
   nxr_world *world = checkpoint->world;
-  uint64_t step = 0, weights = world->rank == 0 && has_weights(from->directory);
+  uint64_t step = 0, beginning = world->rank == 0 ? look_at(from) : CHECKPOINTS;
   *done = 0, *loaded = false;
-  nxr_world_broadcast(world, &weights, sizeof weights);
-  if (weights) {
-    *loaded = nxr_checkpoint_import(checkpoint, from->directory, fault);
-    return *loaded;
-  }
+  nxr_world_broadcast(world, &beginning, sizeof beginning);
+  if (beginning != CHECKPOINTS)
+    return *loaded = beginning == FOREIGN ? load_foreign(checkpoint, from, done, fault)
+                                          : nxr_checkpoint_import(checkpoint, from->directory, fault);
   if (!nxr_checkpoint_resume(checkpoint, from, &step, fault)) return false;
   *loaded = step > 0;
   *done = from->weights_only ? 0 : step;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/files/safetensors.h"
 
+#include "runtime/files/joined.h"
 #include "schema/bf16.h"
 #include "schema/f16.h"
 
@@ -36,23 +37,27 @@ const nxr_safetensor *nxr_safetensors_find(const nxr_safetensors *file, const ch
   return nx_safetensors_find(&file->start, name);
 }
 
-void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_t n, float *values) {
-  const uint8_t *from = tensor->bytes + first * (nx_dtype_bits(tensor->dtype) / 8);
-  if (tensor->dtype == NX_f32) {
+void nxr_floats(nx_dtype dtype, const uint8_t *from, uint64_t n, float *values) {
+  if (dtype == NX_f32) {
     memcpy(values, from, n * sizeof *values);
     return;
   }
   for (uint64_t i = 0; i < n; i++) {
     uint16_t half;
     double wide;
-    if (tensor->dtype == NX_f64) {
+    if (dtype == NX_f64) {
       memcpy(&wide, from + 8 * i, sizeof wide);
       values[i] = (float)wide;
     } else {
       memcpy(&half, from + 2 * i, sizeof half);
-      values[i] = tensor->dtype == NX_bf16 ? nx_bf16_to_float(half) : nx_f16_to_float(half);
+      values[i] = dtype == NX_bf16 ? nx_bf16_to_float(half) : nx_f16_to_float(half);
     }
   }
+}
+
+void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_t n, float *values) {
+  if (tensor->joined) nxr_joined_floats(tensor->joined, first, n, values);
+  else nxr_floats(tensor->dtype, tensor->bytes + first * (nx_dtype_bits(tensor->dtype) / 8), n, values);
 }
 
 static json_t *make_entry(const nxr_safetensor *tensor, uint64_t begin) {

@@ -27,6 +27,9 @@ const nxr_safetensor *nxr_safetensors_find(const nxr_safetensors *file, const ch
  * keeps them within the tensor. */
 void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_t n, float *values);
 
+/* The same of elements of such a type that stand one behind the other. */
+void nxr_floats(nx_dtype dtype, const uint8_t *from, uint64_t n, float *values);
+
 /* Lays out a file of `n` tensors with name, dtype and dims (f32, bf16, f16, f64) in this order: fills offset
  * and n_bytes, and returns what stands before the first of them (header size and header), to be freed by the
  * caller. NULL without memory. The order must not increase the size of elements, so that each is aligned. */

@@ -3,6 +3,7 @@
 # usage: begin.sh NXRUN NXCFG NXDATA MPIEXEC
 # SPDX-License-Identifier: Apache-2.0
 set -u
+here=$(dirname "$(realpath "$0")")
 nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
 . "$(dirname "$0")/lib.sh"
 
@@ -110,6 +111,24 @@ mkdir neox && echo global_step1 >neox/latest
 plan foreign checkpoint.load=neox
 expect "a folder of another system's" 1 'neox is a checkpoint of DeepSpeed, .*convert_neox_to_hf.py' \
   $run foreign.bin --dir foreign
+recorded=$here/../parity/recorded/foreign
+of_it="model.ffn_hidden=48"
+cp -r "$recorded/megatron" megatron && chmod -R u+w megatron
+plan megatron checkpoint.load=megatron $of_it
+expect 'of whose checkpoints weights are read alone' 1 'of another system, .*checkpoint.weights_only' \
+  $run megatron.bin --dir megatron-all
+plan meg-later checkpoint.load=megatron checkpoint.load_optimizer=false $of_it schedule.max_steps=22
+expect 'and their step' 0 'step 22/22' $run meg-later.bin --dir meg-later
+plan unlike run.init_from=megatron
+expect 'of another model' 1 'the shards of model.layers.0.mlp.gate_proj.weight do not fit' $run unlike.bin --dir unlike
+mv megatron/iter_0000020/mp_rank_01_001 shard
+plan half run.init_from=megatron $of_it
+expect 'of which a shard is missing' 1 'the shards of .* do not fit' $run half.bin --dir half
+mkdir megatron/iter_0000020/mp_rank_01_001
+head -c 30000 shard/model_optim_rng.pt >megatron/iter_0000020/mp_rank_01_001/model_optim_rng.pt
+expect 'or cut short' 1 'is no whole zip file. .*convert.py.* makes safetensors' $run half.bin --dir half
+echo text >megatron/iter_0000020/mp_rank_01_001/model_optim_rng.pt
+expect 'or old' 1 'is no zip file, as torch.save writes them' $run half.bin --dir half
 
 plan every run.stop_every=3
 expect 'ends at each multiple' 3 'stopped by run.stop_every after step 3; --resume continues' $run every.bin --dir every

@@ -60,6 +60,8 @@ void nxc_emit_measures(nxc_emitter *emitter);
 const char *nxc_adapter_config_text(nxc_arena *arena, const nxc_settings *settings,
                                     const nxc_training *training);
 const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings, const nxc_family *family);
+/* emit_tensor_parts.c: JSON. */
+const char *nxc_tensor_parts_text(nxc_arena *arena, const nxc_training *training);
 
 /* The whole file, in the pipeline's arena. */
 const uint8_t *nxc_emit(nxc_pipeline *pipeline, const nxc_training *training, const nxc_settings *settings,

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes checkpoints as Megatron-LM, GPT-NeoX and torch.distributed.checkpoint do, with torch's own torch.save and
+writer, from the weights of recorded families (README.md): nxrun that begins with one must train as transformers does.
+
+  record_foreign.py            writes recorded/foreign/
+"""
+import argparse
+import collections
+import enum
+import pathlib
+import shutil
+
+import safetensors.torch
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.tensor import Shard, distribute_tensor
+
+HERE = pathlib.Path(__file__).resolve().parent
+OUT = HERE / "recorded" / "foreign"
+PAD = 16  # rows of nothing behind the vocabulary's
+
+
+class AttnBackend(enum.Enum):  # Megatron's own are in the arguments that it saves
+  flash = 1
+
+
+def weights(family):
+  return safetensors.torch.load_file(HERE / "recorded" / "families" / family / "model.safetensors")
+
+
+def padded(table):
+  return torch.cat([table, torch.zeros(PAD, table.shape[1])])
+
+
+def groups(q, k, v, kv_heads):
+  """For each key head its rows of queries, of keys and of values."""
+  parts = [t.reshape(kv_heads, -1, *t.shape[1:]) for t in (q, k, v)]
+  return torch.cat(parts, dim=1).reshape(-1, *q.shape[1:])
+
+
+def shard(tensor, size, rank, dim):
+  return tensor.chunk(size, dim)[rank].clone()
+
+
+# ---- Megatron Core ----
+
+def megatron_of_llama(kv_heads=2):
+  """Each tensor whole, and along which dimension ranks divide it; None: each has all of it."""
+  w, out = weights("llama"), {}
+  out["embedding.word_embeddings.weight"] = padded(w["model.embed_tokens.weight"]), 0
+  out["decoder.final_layernorm.weight"] = w["model.norm.weight"], None
+  out["output_layer.weight"] = padded(w["lm_head.weight"]), 0
+  for layer in range(2):
+    of, to = f"model.layers.{layer}.", f"decoder.layers.{layer}."
+    qkv = [w[f"{of}self_attn.{x}_proj.weight"] for x in "qkv"]
+    out[to + "self_attention.linear_qkv.weight"] = groups(*qkv, kv_heads), 0
+    out[to + "self_attention.linear_qkv.layer_norm_weight"] = w[of + "input_layernorm.weight"], None
+    out[to + "self_attention.linear_proj.weight"] = w[of + "self_attn.o_proj.weight"], 1
+    out[to + "mlp.linear_fc1.layer_norm_weight"] = w[of + "post_attention_layernorm.weight"], None
+    out[to + "mlp.linear_fc1.weight"] = (w[of + "mlp.gate_proj.weight"], w[of + "mlp.up_proj.weight"]), 0
+    out[to + "mlp.linear_fc2.weight"] = w[of + "mlp.down_proj.weight"], 1
+  return out
+
+
+def megatron_of_gpt2(heads=4):
+  """The names of the models before Megatron Core, below language_model."""
+  w, out = weights("gpt2"), {}
+  out["embedding.word_embeddings.weight"] = padded(w["transformer.wte.weight"]), 0
+  out["embedding.position_embeddings.weight"] = w["transformer.wpe.weight"], None
+  for kind in ("weight", "bias"):
+    out[f"encoder.final_norm.{kind}"] = w[f"transformer.ln_f.{kind}"], None
+  for layer in range(2):
+    of, to = f"transformer.h.{layer}.", f"encoder.layers.{layer}."
+    for kind in ("weight", "bias"):
+      turned = (lambda t: t.t().contiguous()) if kind == "weight" else (lambda t: t)
+      row = 1 if kind == "weight" else None
+      qkv = turned(w[f"{of}attn.c_attn.{kind}"]).chunk(3)
+      out[f"{to}self_attention.query_key_value.{kind}"] = groups(*qkv, heads), 0
+      out[f"{to}self_attention.dense.{kind}"] = turned(w[f"{of}attn.c_proj.{kind}"]), row
+      out[f"{to}mlp.dense_h_to_4h.{kind}"] = turned(w[f"{of}mlp.c_fc.{kind}"]), 0
+      out[f"{to}mlp.dense_4h_to_h.{kind}"] = turned(w[f"{of}mlp.c_proj.{kind}"]), row
+      out[f"{to}input_norm.{kind}"] = w[f"{of}ln_1.{kind}"], None
+      out[f"{to}post_attention_norm.{kind}"] = w[f"{of}ln_2.{kind}"], None
+  return out
+
+
+def of_rank(value, size, rank):
+  tensor, dim = value
+  if isinstance(tensor, tuple):  # a gated network: each rank has its rows of both, one below the other
+    return torch.cat([shard(t, size, rank, dim) for t in tensor])
+  return tensor if dim is None else shard(tensor, size, rank, dim)
+
+
+def megatron_file(path, model):
+  path.parent.mkdir(parents=True)
+  arguments = argparse.Namespace(num_layers=2, params_dtype=torch.float32, attention_backend=AttnBackend.flash)
+  torch.save({"args": arguments, "checkpoint_version": 3.0, "iteration": 20, "model": model,
+              "optimizer": {"param_groups": [{"lr": 1e-3, "betas": (0.9, 0.95)}]},
+              "rng_state": [{"random_rng_state": (3, (1, 2), None), "cpu": torch.zeros(8, dtype=torch.uint8)}]}, path)
+
+
+def write_megatron(folder, tensors, size, stages, wrap):
+  for rank in range(size):
+    for stage in range(stages):
+      model = collections.OrderedDict()
+      for name, value in tensors.items():
+        number = int(name.split(".layers.")[1].split(".")[0]) if ".layers." in name else None
+        first, last = name.startswith("embedding"), name.startswith(("decoder.final", "encoder.final", "output"))
+        if stages == 2:
+          if (first and stage != 0) or (last and stage != 1) or (number is not None and number != stage):
+            continue
+          name = name.replace(f".layers.{number}.", ".layers.0.") if number is not None else name
+        model[name] = of_rank(value, size, rank)
+      model["decoder.layers.0.self_attention.core_attention._extra_state"] = None
+      name = f"mp_rank_{rank:02d}_{stage:03d}" if stages > 1 else f"mp_rank_{rank:02d}"
+      megatron_file(folder / "iter_0000020" / name / "model_optim_rng.pt", wrap(model))
+  (folder / "latest_checkpointed_iteration.txt").write_text("20")
+
+
+def below_language_model(model):
+  """Dictionaries in dictionaries, as they were before Megatron Core."""
+  parts = {"embedding": {}, "encoder": {}}
+  for name, tensor in model.items():
+    part, rest = name.split(".", 1)
+    if part in parts:
+      parts[part][rest] = tensor
+  return {"language_model": parts}
+
+
+# ---- torch.distributed.checkpoint ----
+
+def save_pieces(rank, folder, tensors, dim):
+  torch.distributed.init_process_group("gloo", init_method=f"file://{folder}.rendezvous", rank=rank, world_size=2)
+  mesh = torch.distributed.init_device_mesh("cpu", (2,))
+  cut = {name: distribute_tensor(t, mesh, [Shard(min(dim, t.dim() - 1))]) for name, t in tensors.items()}
+  dcp.save(cut, storage_writer=dcp.FileSystemWriter(folder))
+  torch.distributed.destroy_process_group()
+
+
+def write_pieces(folder, tensors, dim):
+  """Two ranks have halves, along this dimension."""
+  folder.parent.mkdir(parents=True, exist_ok=True)
+  torch.multiprocessing.spawn(save_pieces, (folder, tensors, dim), nprocs=2)
+  pathlib.Path(f"{folder}.rendezvous").unlink(missing_ok=True)
+
+
+def stacked(tensors):
+  """All layers of a decoder in one tensor, as Megatron Core has them."""
+  out = {}
+  for name, (tensor, _) in tensors.items():
+    tensor = torch.cat(tensor) if isinstance(tensor, tuple) else tensor
+    if ".layers.0." in name:
+      other = tensors[name.replace(".layers.0.", ".layers.1.")][0]
+      other = torch.cat(other) if isinstance(other, tuple) else other
+      out[name.replace(".layers.0.", ".layers.")] = torch.stack([tensor, other])
+    elif ".layers." not in name:
+      out[name] = tensor.clone()
+  return out
+
+
+# ---- GPT-NeoX ----
+
+def neox_of_gpt_neox(family):
+  w, out = weights(family), [{} for _ in range(7)]
+  out[0]["word_embeddings.weight"] = padded(w["gpt_neox.embed_in.weight"]), 0
+  out[6]["final_linear.weight"] = padded(w["embed_out.weight"]), 0
+  for kind in ("weight", "bias"):
+    out[5][f"norm.{kind}"] = w[f"gpt_neox.final_layer_norm.{kind}"], None
+    for layer in range(2):
+      of = f"gpt_neox.layers.{layer}."
+      row = 1 if kind == "weight" else "share" if family == "gpt_neox" else None
+      for name, dim in (("attention.query_key_value", 0), ("attention.dense", row), ("mlp.dense_h_to_4h", 0),
+                        ("mlp.dense_4h_to_h", row), ("input_layernorm", None), ("post_attention_layernorm", None)):
+        out[layer + 2][f"{name}.{kind}"] = w[f"{of}{name}.{kind}"], dim
+  return out
+
+
+def neox_of_llama(size):
+  w, out = weights("llama"), [{} for _ in range(7)]
+  out[0]["word_embeddings.weight"] = w["model.embed_tokens.weight"], 0
+  out[5]["norm.scale"] = w["model.norm.weight"], None
+  out[6]["final_linear.weight"] = w["lm_head.weight"], 0
+  for layer in range(2):
+    of, to = f"model.layers.{layer}.", out[layer + 2]
+    to["attention.query_key_value.weight"] = tuple(w[f"{of}self_attn.{x}_proj.weight"] for x in "qkv"), 0
+    to["attention.dense.weight"] = w[of + "self_attn.o_proj.weight"], 1
+    to["mlp.linear1.weight"] = (w[of + "mlp.up_proj.weight"], w[of + "mlp.gate_proj.weight"]), 0
+    to["mlp.linear2.weight"] = w[of + "mlp.down_proj.weight"], 1
+    to["input_layernorm.scale"] = w[of + "input_layernorm.weight"], None
+    to["post_attention_layernorm.scale"] = w[of + "post_attention_layernorm.weight"], None
+  return out
+
+
+def of_neox_rank(value, size, rank):
+  """Where both branches of a layer are summed over the ranks together, each rank has a share of a bias."""
+  return value[0] / size if value[1] == "share" else of_rank(value, size, rank)
+
+
+def write_neox(folder, entries, size, stages):
+  at = folder / "global_step20"
+  at.mkdir(parents=True)
+  (folder / "latest").write_text("global_step20\n")
+  for rank in range(size):
+    tensors = [{name: of_neox_rank(value, size, rank) for name, value in entry.items()} for entry in entries]
+    if stages:
+      for number, entry in enumerate(tensors):
+        if entry:
+          torch.save(collections.OrderedDict(entry), at / f"layer_{number:02d}-model_{rank:02d}-model_states.pt")
+      torch.save({"module": None, "iteration": 20}, at / f"mp_rank_{rank:02d}_model_states.pt")
+    else:
+      module = {f"sequential.{number}.{name}": t for number, entry in enumerate(tensors) for name, t in entry.items()}
+      torch.save({"module": module, "iteration": 20}, at / f"mp_rank_{rank:02d}_model_states.pt")
+
+
+def main():
+  shutil.rmtree(OUT, ignore_errors=True)
+  write_megatron(OUT / "megatron", megatron_of_llama(), 2, 2, lambda model: model)
+  write_megatron(OUT / "megatron_old", megatron_of_gpt2(), 2, 1, below_language_model)
+  write_pieces(OUT / "torch_dist" / "iter_0000020", stacked(megatron_of_llama()), 1)
+  (OUT / "torch_dist" / "latest_checkpointed_iteration.txt").write_text("20")
+  write_pieces(OUT / "fsdp", weights("llama"), 0)
+  write_neox(OUT / "neox", neox_of_gpt_neox("gpt_neox"), 2, True)
+  write_neox(OUT / "neox_serial", neox_of_gpt_neox("gpt_neox_serial"), 2, False)
+  write_neox(OUT / "neox_llama", neox_of_llama(2), 2, True)
+
+
+if __name__ == "__main__":
+  main()
