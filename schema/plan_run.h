@@ -218,7 +218,8 @@ enum {
   NX_RUN_KEEPS_PROGRESS = 128, /* progress.txt in the run's folder */
   NX_RUN_LOGS_FLOPS = 256,     /* operations a second, and their share of what the machine could do */
   NX_RUN_GOES_ON_AT_NAN = 512, /* a loss that is no number does not end the run */
-  NX_RUN_RULES = 1023
+  NX_RUN_NESTED_SCALES = 1024, /* scales of NF4 are quantized themselves as weights are read (nf4_nested.h) */
+  NX_RUN_RULES = 2047
 };
 
 enum {

@@ -138,15 +138,13 @@ static nx_safetensor shape_of(const nx_plan *plan, const nx_piece *piece) {
   return shape;
 }
 
-/* Codes of the type that the plan keeps: two elements a byte, or one. */
+/* Codes of the type that the plan keeps: two elements a byte, or one. bitsandbytes has NF4 as one column. */
 static bool is_codes(nx_form form, const nx_safetensor *found, const nx_safetensor *wanted) {
-  int64_t elements = nx_form_elements(form);
-  if (form == NX_FORM_NF4) /* one column of all of them */
-    return found->dtype == NX_u8 && found->n_dims == 2 && wanted->n_dims == 2 && found->dims[1] == 1 &&
-           elements * found->dims[0] == wanted->dims[0] * wanted->dims[1];
-  return found->dtype == (form == NX_FORM_FP8 ? NX_f8e4m3 : NX_u8) && found->n_dims == 2 &&
-         wanted->n_dims == 2 && found->dims[0] == wanted->dims[0] &&
-         elements * found->dims[1] == wanted->dims[1];
+  int64_t elements = nx_form_elements(form), all = wanted->dims[0] * wanted->dims[1];
+  bool typed = found->dtype == NX_u8 || (form == NX_FORM_FP8 && found->dtype == NX_f8e4m3);
+  if (!typed || found->n_dims != 2 || wanted->n_dims != 2) return false;
+  if (form == NX_FORM_NF4 && found->dims[1] == 1 && elements * found->dims[0] == all) return true;
+  return found->dims[0] == wanted->dims[0] && elements * found->dims[1] == wanted->dims[1];
 }
 
 /* Of types that files have too; plain where there are none. */

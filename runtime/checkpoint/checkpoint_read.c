@@ -3,6 +3,7 @@
 
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/world/world.h"
+#include "schema/nf4_nested.h"
 #include "schema/quantized.h"
 
 #include <assert.h>
@@ -160,6 +161,8 @@ typedef struct reader {
   float *tiles;  /* the greatest magnitudes of a row of tiles, of these: */
   const nxr_safetensor *tiles_of;
   int64_t tile_row;
+  float *nested; /* scales of NF4 that are quantized once more, of all of this tensor: */
+  const nxr_safetensor *nested_of;
 } reader;
 
 /* What of a row is to be read: of weights all of the box where this rank holds whole parameters. */
@@ -211,6 +214,19 @@ static void find_tiles(reader *in, const nxr_safetensor *matrix, int64_t tile_ro
     }
 }
 
+/* The scales of a whole matrix, which have a mean. */
+static void find_nested(reader *in, const nxr_safetensor *matrix) {
+  uint64_t n = (uint64_t)(matrix->dims[0] * matrix->dims[1] / NX_NF4_BLOCK);
+  float values[NX_NF4_BLOCK];
+  if (in->nested_of == matrix) return;
+  in->nested_of = matrix;
+  for (uint64_t i = 0; i < n; i++) {
+    nxr_safetensor_floats(matrix, i * NX_NF4_BLOCK, NX_NF4_BLOCK, values);
+    in->nested[i] = nx_nf4_absmax(values, NX_NF4_BLOCK);
+  }
+  nx_nf4_nest(in->nested, n);
+}
+
 /* What is scaled by tiles of rows follows them alone. */
 static void read_row(reader *in, const nxr_found *found, uint32_t piece, int64_t row) {
   const nx_piece *at = &in->tensors->pieces->plan->pieces[piece];
@@ -225,6 +241,10 @@ static void read_row(reader *in, const nxr_found *found, uint32_t piece, int64_t
   if (span.n > 0 && tiled) {
     find_tiles(in, found->tensor, at->form == NX_FORM_FP8 ? span.row / NX_FP8_TILE : span.row);
     most.tiles = in->tiles;
+  }
+  if (span.n > 0 && at->form == NX_FORM_NF4_ABSMAX && in->nested) {
+    find_nested(in, found->tensor);
+    most.nested = in->nested + span.row * at->logical_columns;
   }
   if (span.n > 0 && at->form != NX_FORM_FP8_SCALE)
     nxr_safetensor_floats(found->tensor, (uint64_t)(read.row * columns + read.column), (uint64_t)read.n,
@@ -278,6 +298,17 @@ static size_t tiles_of_widest(const nx_plan *plan) {
   return (size_t)widest;
 }
 
+/* Scales of the largest matrix; 0: none are quantized once more. */
+static size_t nested_of_largest(const nx_plan *plan) {
+  int64_t most = 0;
+  if (!(plan->run_names->rules & NX_RUN_NESTED_SCALES)) return 0;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++) {
+    int64_t n = plan->pieces[i].logical_rows * plan->pieces[i].logical_columns;
+    if (plan->pieces[i].form == NX_FORM_NF4_ABSMAX && n > most) most = n;
+  }
+  return (size_t)most;
+}
+
 bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr_found *found,
                       nxr_fault *fault) {
   const nx_plan *plan = tensors->pieces->plan;
@@ -287,11 +318,14 @@ bool nxr_tensors_read(const nxr_tensors *tensors, nxr_content content, const nxr
   in.block = malloc(BLOCK_ROWS * widest * sizeof *in.block);
   in.room = malloc(widest * sizeof(float));
   in.tiles = malloc(tiles_of_widest(plan) * sizeof *in.tiles);
-  bool good = in.block && in.room && in.tiles;
+  size_t n_nested = nested_of_largest(plan);
+  in.nested = n_nested ? malloc(n_nested * sizeof *in.nested) : NULL;
+  bool good = in.block && in.room && in.tiles && (in.nested || n_nested == 0);
   for (uint32_t i = 0; good && i < plan->n[NX_SECTION_PIECES]; i++)
     if (found[tensors->of_piece[i]].tensor) read_piece(&in, &found[tensors->of_piece[i]], i);
   free(in.block);
   free(in.room);
   free(in.tiles);
+  free(in.nested);
   return good || nxr_fault_set(fault, "out of memory");
 }

@@ -128,7 +128,7 @@ uint64_t nxr_tensors_bytes(const nxr_tensors *tensors, nxr_content content, uint
   nxr_safetensor as;
   uint32_t piece = tensors->items[tensor].piece;
   if (!nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)) return 0;
-  nxr_tensors_describe(tensors, content, tensor, &as);
+  nxr_tensors_describe_stored(tensors, content, tensor, &as);
   uint64_t n_bytes = nx_dtype_bits(as.dtype) / 8;
   for (uint32_t i = 0; i < as.n_dims; i++) n_bytes *= (uint64_t)as.dims[i];
   return n_bytes;
@@ -217,4 +217,13 @@ void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint3
       .name = tensors->items[tensor].name,
       .dtype = nxr_pieces_dtype(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)};
   as->n_dims = nx_piece_shape(at, as->dims);
+}
+
+void nxr_tensors_describe_stored(const nxr_tensors *tensors, nxr_content content, uint32_t tensor,
+                                 nxr_safetensor *as) {
+  const nx_piece *at = &tensors->pieces->plan->pieces[tensors->items[tensor].piece];
+  nxr_tensors_describe(tensors, content, tensor, as);
+  if (at->form == NX_FORM_PLAIN) return;
+  as->dims[as->n_dims - 1] /= nx_form_elements(at->form);
+  as->dims[as->n_dims - 2] /= nx_form_find(at->form)->rows;
 }

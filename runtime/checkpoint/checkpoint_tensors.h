@@ -60,8 +60,11 @@ bool nxr_tensors_is_memory(const nxr_tensors *tensors, nxr_content content);
 bool nxr_content_is_weights(nxr_content content);
 /* Whether any tensor has it. */
 bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content);
-/* Name, dtype and shape, as a file has them. */
+/* Name, dtype and shape, of what is quantized that of the matrix. */
 void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor,
                           nxr_safetensor *as);
+/* The same as a file of ours has it: of what is quantized as many entries as the plan keeps. */
+void nxr_tensors_describe_stored(const nxr_tensors *tensors, nxr_content content, uint32_t tensor,
+                                 nxr_safetensor *as);
 
 #endif

@@ -92,7 +92,7 @@ static bool make_layout(writer *out) {
     uint32_t piece = tensors->items[i].piece;
     if (nxr_tensors_in_shard(tensors, i, out->part->shard) &&
         nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, out->part->content, piece), piece))
-      nxr_tensors_describe(tensors, out->part->content, i, &out->layout[n++]);
+      nxr_tensors_describe_stored(tensors, out->part->content, i, &out->layout[n++]);
   }
   qsort(out->layout, n, sizeof *out->layout, by_alignment);
   for (uint64_t i = 0; i < n; i++)

@@ -19,7 +19,13 @@ static const format formats[] = {
     {NX_FORM_NVFP4, NX_FORM_NVFP4_SCALE, ".weight", ".weight_scale", ".weight_scale_2", NX_u8, NX_f8e4m3},
     {NX_FORM_FP8, NX_FORM_FP8_SCALE, ".weight", ".weight_scale_inv", NULL, NX_f8e4m3, 0},
     {NX_FORM_MXFP4, NX_FORM_MXFP4_SCALE, ".weight_packed", ".weight_scale", NULL, NX_u8, NX_u8},
-    {NX_FORM_NF4, NX_FORM_NF4_ABSMAX, ".weight", ".weight.absmax", NULL, NX_u8, 0}};
+    {NX_FORM_NF4, NX_FORM_NF4_ABSMAX, ".weight", ".weight.absmax", NULL, NX_u8, 0},
+    /* As nxrun's own checkpoints have them: matrices of the entries that a plan keeps. */
+    {NX_FORM_NVFP4, NX_FORM_NVFP4_SCALE, ".weight", ".weight_scale", NULL, NX_u8, NX_f32},
+    {NX_FORM_FP8, NX_FORM_FP8_SCALE, ".weight", ".weight_scale_inv", NULL, NX_u8, NX_f32},
+    {NX_FORM_MXFP4, NX_FORM_MXFP4_SCALE, ".weight", ".weight_scale", NULL, NX_u8, NX_u8},
+    {NX_FORM_NF4, NX_FORM_NF4_ABSMAX, ".weight", ".weight.absmax", NULL, NX_u8, NX_f32}};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static const nxr_safetensor *find_beside(nxr_stored_lookup *lookup, const void *from, const char *name,
                                          const char *ending) {
@@ -99,37 +105,48 @@ static bool read_whole(nxr_stored *s, const format *f, nxr_stored_lookup *lookup
   return true;
 }
 
-bool nxr_stored_find(nxr_stored_lookup *lookup, const void *from, const char *name, nx_form codes,
-                     int64_t rows, int64_t columns, nxr_stored *s) {
-  const format *f = NULL;
-  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-    if (formats[i].codes == codes) f = &formats[i];
-  *s = (nxr_stored){0};
-  if (f == NULL) return false;
-  s->codes_form = f->codes, s->scales_form = f->scales;
+/* Codes and scales of a matrix of these sizes, as one of the formats has them. */
+static bool find_as(const format *f, nxr_stored_lookup *lookup, const void *from, const char *name,
+                    int64_t rows, int64_t columns, nxr_stored *s) {
+  *s = (nxr_stored){.codes_form = f->codes, .scales_form = f->scales};
   s->codes = find_beside(lookup, from, name, f->code_ending);
   s->scales = find_beside(lookup, from, name, f->scale_ending);
   if (!s->codes || !s->scales || s->codes->dtype != f->code_type || !read_whole(s, f, lookup, from, name))
     return false;
-  if (codes == NX_FORM_NF4) return read_nf4(s, lookup, from, name, rows * columns);
   int64_t elements = nx_form_elements(f->scales), of_rows = nx_form_find(f->scales)->rows;
   bool typed = f->scale_type ? s->scales->dtype == f->scale_type : nx_safetensor_is_real(s->scales);
-  return typed && is_matrix(s->codes, rows, columns / nx_form_elements(f->codes)) &&
-         is_matrix(s->scales, rows / of_rows, columns / elements);
+  if (typed && is_matrix(s->codes, rows, columns / nx_form_elements(f->codes)) &&
+      is_matrix(s->scales, rows / of_rows, columns / elements))
+    return true;
+  return f->codes == NX_FORM_NF4 && read_nf4(s, lookup, from, name, rows * columns);
+}
+
+/* What is found first stays where nothing fits, so that it can be said. */
+bool nxr_stored_find(nxr_stored_lookup *lookup, const void *from, const char *name, nx_form codes,
+                     int64_t rows, int64_t columns, nxr_stored *s) {
+  *s = (nxr_stored){0};
+  for (size_t i = 0; i < N_FORMATS; i++) {
+    nxr_stored found;
+    if (formats[i].codes != codes) continue;
+    bool good = find_as(&formats[i], lookup, from, name, rows, columns, &found);
+    if (good || s->codes == NULL) *s = found;
+    if (good) return true;
+  }
+  return false;
 }
 
 bool nxr_stored_open(nxr_stored_lookup *lookup, const void *from, const char *name, int64_t *rows,
                      int64_t *columns, nxr_stored *s) {
   const nxr_safetensor *codes = lookup(from, name);
   const char *ending = strstr(name, ".weight");
-  for (size_t i = 0; codes && ending && i < sizeof formats / sizeof *formats; i++) {
+  for (size_t i = 0; codes && ending && i < N_FORMATS; i++) {
     nx_form form = formats[i].codes;
     if (strcmp(ending, formats[i].code_ending) != 0 || codes->n_dims != 2) continue;
     *rows = codes->dims[0], *columns = codes->dims[1] * nx_form_elements(form);
-    if (form == NX_FORM_NF4 && !read_nf4_shape(lookup, from, name, rows, columns)) continue;
+    if (form == NX_FORM_NF4) (void)read_nf4_shape(lookup, from, name, rows, columns);
     if (*columns % nx_form_elements(formats[i].scales) != 0 || *rows % nx_form_find(formats[i].scales)->rows)
       continue;
-    if (nxr_stored_find(lookup, from, name, form, *rows, *columns, s)) return true;
+    if (find_as(&formats[i], lookup, from, name, *rows, *columns, s)) return true;
   }
   return false;
 }
@@ -146,7 +163,8 @@ static void nested_scales(const nxr_stored *s, uint64_t first, uint64_t n, float
 
 void nxr_stored_scales(const nxr_stored *s, uint64_t first, uint64_t n, float *values) {
   const uint8_t *codes = s->scales->bytes + first;
-  switch (s->scales_form) {
+  nx_form form = s->scales->dtype == NX_f32 ? NX_FORM_PLAIN : s->scales_form;
+  switch (form) {
     case NX_FORM_NVFP4_SCALE:
       for (uint64_t i = 0; i < n; i++) values[i] = nx_e4m3_decode(codes[i]) * s->factor;
       return;
@@ -159,7 +177,7 @@ void nxr_stored_scales(const nxr_stored *s, uint64_t first, uint64_t n, float *v
   }
 }
 
-static float value_of(nx_form form, const uint8_t *codes, uint64_t element) {
+float nxr_stored_value(nx_form form, const uint8_t *codes, uint64_t element) {
   uint8_t byte = codes[element / 2];
   if (form == NX_FORM_FP8) return nx_e4m3_decode(codes[element]);
   if (form == NX_FORM_NF4) return nx_nf4_values[element % 2 ? byte & 15 : byte >> 4];
@@ -173,6 +191,6 @@ void nxr_stored_row(const nxr_stored *s, int64_t row, int64_t columns, float *va
     float scale;
     nxr_stored_scales(s, first, 1, &scale);
     for (int64_t i = at; i < at + block; i++)
-      values[i] = value_of(s->codes_form, s->codes->bytes, element + (uint64_t)i) * scale;
+      values[i] = nxr_stored_value(s->codes_form, s->codes->bytes, element + (uint64_t)i) * scale;
   }
 }

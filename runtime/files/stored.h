@@ -3,7 +3,7 @@
  *
  * ModelOpt writes NVFP4, with a second scale of the whole tensor; others e4m3; compressed-tensors MXFP4;
  * bitsandbytes NF4, whose scales may be quantized once more: codes of 8 bits, of which so many share a scale,
- * and one number that is added to all of them. */
+ * and one number that is added to all of them. nxrun's own checkpoints have any of them as the plan keeps it. */
 #ifndef NXR_STORED_H
 #define NXR_STORED_H
 
@@ -31,6 +31,8 @@ bool nxr_stored_open(nxr_stored_lookup *lookup, const void *from, const char *na
 
 /* Scales [first, first + n), as the plan keeps them: numbers, or of MXFP4 codes. */
 void nxr_stored_scales(const nxr_stored *stored, uint64_t first, uint64_t n, float *values);
+/* What the code of an element stands for before it is scaled. */
+float nxr_stored_value(nx_form form, const uint8_t *codes, uint64_t element);
 /* A row of so many elements, as numbers. */
 void nxr_stored_row(const nxr_stored *stored, int64_t row, int64_t columns, float *values);
 

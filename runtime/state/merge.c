@@ -2,6 +2,7 @@
 #include "runtime/state/merge.h"
 
 #include "runtime/state/init.h"
+#include "runtime/state/requantize.h"
 #include "schema/bf16.h"
 #include "schema/f16.h"
 #include "schema/safetensors.h"
@@ -71,19 +72,14 @@ static void gather(const merger *m, uint32_t piece, double *matrix) {
 }
 
 /* Adds to what this rank holds of a weight. */
-static void add(const merger *m, uint32_t piece, int64_t rank, int64_t columns) {
+static void add(const merger *m, uint32_t piece, const nxr_addend *addend) {
   const nx_piece *at = &m->pieces->plan->pieces[piece];
-  double scale = m->pieces->plan->run->merge_scale;
   for (int64_t row = 0; row < at->rows; row++) {
     const nxr_span span = nxr_pieces_row(m->pieces, NXR_PARAM, piece, row);
     if (span.n == 0) continue;
     get_floats(m, NXR_PARAM, piece, &span);
-    for (int64_t i = 0; i < span.n; i++) {
-      double sum = 0;
-      for (int64_t k = 0; k < rank; k++)
-        sum += m->b[span.row * rank + k] * m->a[k * columns + span.column + i];
-      m->values[i] = (float)((double)m->values[i] + scale * sum);
-    }
+    for (int64_t i = 0; i < span.n; i++)
+      m->values[i] = (float)((double)m->values[i] + nxr_addend_at(addend, span.row, span.column + i));
     nxr_pieces_set(m->pieces, piece, row, m->values, &(nxr_greatest){0}, m->room);
   }
 }
@@ -104,16 +100,20 @@ static uint32_t find_factor(const merger *m, const char *weight, const char *end
   return found;
 }
 
-static void merge(const merger *m, uint32_t weight) {
+static bool merge(const merger *m, uint32_t weight, nxr_fault *fault) {
   const nx_plan *plan = m->pieces->plan;
   uint32_t first = find_factor(m, name_of(m, weight), FIRST),
            second = find_factor(m, name_of(m, weight), SECOND);
-  if (first == NX_NONE || second == NX_NONE) return;
+  if (first == NX_NONE || second == NX_NONE) return true;
   gather(m, first, m->a);
   gather(m, second, m->b);
+  const nxr_addend addend = {m->a, m->b, plan->pieces[first].logical_rows,
+                             plan->pieces[first].logical_columns, plan->run->merge_scale};
+  if (plan->pieces[weight].form != NX_FORM_PLAIN)
+    return nxr_requantize(m->pieces, m->world, weight, &addend, fault);
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PIECES]; i++)
-    if (plan->pieces[i].name == plan->pieces[weight].name)
-      add(m, i, plan->pieces[first].logical_rows, plan->pieces[first].logical_columns);
+    if (plan->pieces[i].name == plan->pieces[weight].name) add(m, i, &addend);
+  return true;
 }
 
 /* Whether the piece is the first box of a frozen weight. */
@@ -159,7 +159,7 @@ bool nxr_merge_adapters(const nxr_pieces *pieces, nxr_world *world, uint64_t tim
     nxr_fault_set(fault, "no memory to add adapters to the weights");
   bool good = nxr_world_agree(world, fault);
   for (uint32_t i = 0; good && i < plan->n[NX_SECTION_PIECES]; i++)
-    if (is_weight(&m, i)) merge(&m, i);
+    if (is_weight(&m, i)) good = merge(&m, i, fault);
   for (uint32_t i = 0; good && i < plan->n[NX_SECTION_PIECES]; i++) {
     bool first = ends_with(name_of(&m, i), FIRST);
     if (first || ends_with(name_of(&m, i), SECOND)) begin_anew(&m, i, first, times);

@@ -171,7 +171,8 @@ static void put_quantized(const nxr_pieces *pieces, nx_form form, const nxr_span
     case NX_FORM_MXFP4: nx_mxfp4_encode(values, n * size, codes); break;
     case NX_FORM_FP8: encode_fp8(values, n, span->column, most, codes); break;
     case NX_FORM_NF4_ABSMAX:
-      for (int64_t i = 0; i < n; i++) scales[i] = nx_nf4_absmax(values + i * size, size);
+      for (int64_t i = 0; i < n; i++)
+        scales[i] = most->nested ? most->nested[span->column + i] : nx_nf4_absmax(values + i * size, size);
       break;
     case NX_FORM_NVFP4_SCALE:
       for (int64_t i = 0; i < n; i++) scales[i] = nx_nvfp4_scale(values + i * size, most->all);

@@ -65,6 +65,7 @@ size_t nxr_pieces_widest(const nx_plan *plan);
 typedef struct nxr_greatest {
   float all;          /* in the whole tensor (NVFP4) */
   const float *tiles; /* in the tiles of the row, of NX_FP8_TILE columns each, from column 0; NULL: all */
+  const float *nested; /* of NF4, quantized once more: the row's from column 0; NULL: they are not */
 } nxr_greatest;
 
 /* Sets the weights of local row `row`: `values` are the row's columns of the box that lie in the logical

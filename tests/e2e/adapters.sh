@@ -131,6 +131,37 @@ for format in nf4 nf4_double nvfp4 mxfp4 block_fp8; do
   report "adapters are merged into weights in $format" $?
 done
 
+# Adapters are added to quantized weights, which are quantized anew: as what nxdata makes of both is.
+for format in nf4 nf4_double nvfp4 mxfp4 block_fp8; do
+  base=$recorded/lora/nf4/base quantized="lora.rank=4 lora.alpha=8 lora.save_base=true lora.base_type=${format%_double}"
+  [ $format = block_fp8 ] && base=$recorded/lora/block_fp8/base
+  [ $format = nf4_double ] && quantized="$quantized lora.double_quantization=true"
+  # shellcheck disable=SC2086
+  plan "before_$format" 1 $quantized "run.init_from=$base" && train "before_$format" 1 --stop-after 3 &&
+    plan "anew_$format" 1 $quantized "run.init_from=$base" lora.merge_interval=3 && train "anew_$format" 1 --stop-after 3 &&
+    step=$folder/before_$format/checkpoints/step-000003 &&
+    "$nxdata" merge-adapter "$step" "$step" -o "sum_$format" >out 2>&1 &&
+    mkdir "codes_anew_$format" && cp "anew_$format/checkpoints/step-000003/model.safetensors" "codes_anew_$format" &&
+    plan "sum_codes_$format" 1 $quantized "run.init_from=$folder/sum_$format" && train "sum_codes_$format" 1 --stop-after 1 &&
+    plan "own_codes_$format" 1 $quantized "run.init_from=$folder/codes_anew_$format" &&
+    train "own_codes_$format" 1 --stop-after 1 &&
+    [ "$(loss "sum_codes_$format")" = "$(loss "own_codes_$format")" ] &&
+    [ "$(loss "sum_codes_$format")" != "$(loss "before_$format")" ]
+  report "adapters are added to weights in $format" $?
+done
+base=$recorded/lora/nf4/base
+quantized="lora.rank=4 lora.alpha=8 lora.base_type=nvfp4 lora.save_base=true lora.merge_interval=2 run.init_from=$base"
+# shellcheck disable=SC2086
+plan anew_one 1 $quantized && train anew_one 1 &&
+  plan anew_sharded 2 $quantized optimizer.zero_stage=3 && train anew_sharded 2 --stop-after 3 && train anew_sharded 2 --resume &&
+  plan anew_parts 2 $quantized mesh.tensor=2 sequence_parallel=true && train anew_parts 2
+report 'in every layout, and in a run that resumes' $?
+for run in anew_one anew_sharded anew_parts; do
+  tail -n 1 $run/metrics.jsonl | sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/'
+done >out
+awk 'NR == 1 { a = $1 } { d = a - $1; bad = bad || d * d > 1e-9 } END { exit bad || NR != 3 }' out
+report 'with the same loss' $?
+
 # Noise of quantized weights is of the step: in every run and on every rank the same, and in no evaluation.
 base=$recorded/lora/nf4/base
 quantized="lora.rank=4 lora.base_type=nf4 run.init_from=$base/model.safetensors evaluate.batches=2 evaluate.every_steps=2 data.split=[0.9,0.1]"

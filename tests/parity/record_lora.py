@@ -179,6 +179,24 @@ def record_blocks():
   (OUT / "nf4" / "blocks.json").write_text(json.dumps(record) + "\n")
 
 
+def record_nested():
+  """Scales as bitsandbytes quantizes them once more, with the mean in float64. Its CPU library looks numbers up in a
+  coarser table and takes the second nearest for one in 500: the first seed of which it takes the nearest is recorded."""
+  import bitsandbytes.functional as bnb
+  for seed in range(100):
+    torch.manual_seed(seed)
+    scales = 0.05 * torch.randn(600).abs() + 0.01
+    offset = scales.double().mean().float()
+    codes, state = bnb.quantize_blockwise(scales - offset, blocksize=256)
+    most = state.absmax.repeat_interleave(256)[:len(scales)]
+    nearest = torch.bucketize((scales - offset) / most, (state.code[1:] + state.code[:-1]) / 2).to(torch.uint8)
+    if torch.equal(codes, nearest):
+      break
+  record = {"map": state.code.tolist(), "x": scales.tolist(),
+            "y": (bnb.dequantize_blockwise(codes, state) + offset).tolist()}
+  (OUT / "nf4" / "nested.json").write_text(json.dumps(record) + "\n")
+
+
 def round_weights(model):
   """To what a folder in bf16 holds."""
   with torch.no_grad():
@@ -245,6 +263,7 @@ def record_case(case, tokens):
     make_model("llama_wide").save_pretrained(folder / "base")
     (folder / "base" / "generation_config.json").unlink(missing_ok=True)
     record_blocks()
+    record_nested()
   if case == "block_fp8":
     make_model("llama_tiles").bfloat16().save_pretrained(folder / "base")
     (folder / "base" / "generation_config.json").unlink(missing_ok=True)

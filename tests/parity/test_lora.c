@@ -13,6 +13,7 @@ typedef struct lora_case {
   const char *name, *family, *overrides;
   double tensor_tolerance; /* where it is not that of the variant */
   const char *base;        /* folder of the model, where it is none of the families */
+  const char *made;        /* of a second case of one record, what the folder's name ends with */
 } lora_case;
 
 static const lora_case cases[] = {
@@ -36,6 +37,10 @@ static const lora_case cases[] = {
      "lora/nf4_stored/base"},
     {"nf4_double_stored", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nf4"),
      0, "lora/nf4_double_stored/base"},
+    {"nf4_double_stored", "llama",
+     SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nf4")
+         SET("lora.double_quantization", "true"),
+     0, "lora/nf4/base", "-made"},
     {"nvfp4", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nvfp4"), 0,
      "lora/nf4/base"},
     {"nvfp4_stored", "llama", SET("lora.rank", "4") SET("lora.alpha", "8") SET("lora.base_type", "nvfp4"), 0,
@@ -93,7 +98,7 @@ enum { N_VARIANTS = sizeof variants / sizeof *variants };
 static const char *recorded;
 
 static void folder_of(char *folder, size_t n_bytes, const lora_case *c, const variant *v) {
-  snprintf(folder, n_bytes, "lora-%s-%s", c->name, v->name);
+  snprintf(folder, n_bytes, "lora-%s%s-%s", c->name, c->made ? c->made : "", v->name);
 }
 
 static bool is_run(size_t which, size_t how) {

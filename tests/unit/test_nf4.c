@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NormalFloat of 4 bits against bitsandbytes (tests/parity/record_lora.py): codes and scales bit by bit. */
 #include "schema/nf4.h"
+#include "schema/nf4_nested.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static json_t *read_record(void) {
+static json_t *read_record(const char *name) {
   char path[512];
-  snprintf(path, sizeof path, "%s/tests/parity/recorded/lora/nf4/blocks.json", getenv("NX_SOURCE_ROOT"));
+  snprintf(path, sizeof path, "%s/tests/parity/recorded/lora/nf4/%s", getenv("NX_SOURCE_ROOT"), name);
   json_t *record = json_load_file(path, 0, NULL);
   assert_non_null(record);
   return record;
@@ -23,7 +24,7 @@ static double at(const json_t *record, const char *key, size_t index) {
 
 static void blocks_are_those_of_bitsandbytes(void **state) {
   (void)state;
-  json_t *record = read_record();
+  json_t *record = read_record("blocks.json");
   size_t n = json_array_size(json_object_get(record, "x"));
   assert_true(n >= 512 && n % NX_NF4_BLOCK == 0);
   float *x = calloc(n, sizeof *x);
@@ -44,7 +45,22 @@ static void blocks_are_those_of_bitsandbytes(void **state) {
   json_decref(record);
 }
 
+static void nested_scales_are_those_of_bitsandbytes(void **state) {
+  (void)state;
+  json_t *record = read_record("nested.json");
+  size_t n = json_array_size(json_object_get(record, "x"));
+  float values[NX_NESTED_CODES], *scales = calloc(n, sizeof *scales);
+  nx_nested_values(values);
+  for (size_t i = 0; i < NX_NESTED_CODES; i++) assert_true(values[i] == (float)at(record, "map", i));
+  for (size_t i = 0; i < n; i++) scales[i] = (float)at(record, "x", i);
+  nx_nf4_nest(scales, n);
+  for (size_t i = 0; i < n; i++) assert_true(scales[i] == (float)at(record, "y", i));
+  free(scales);
+  json_decref(record);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_those_of_bitsandbytes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_those_of_bitsandbytes),
+                                     cmocka_unit_test(nested_scales_are_those_of_bitsandbytes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
