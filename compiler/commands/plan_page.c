@@ -135,7 +135,7 @@ static json_t *history_json(const nxc_plan_report *r) {
   json_t *list = json_array();
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     const char *nearest;
-    bool known = nxc_settings_known(r->compiled->settings, id) || nxc_setting_rows[id].needed;
+    bool known = nxc_settings_known(r->compiled->settings, id) || nxc_setting_is_wanted(id);
     const nxc_why *why = known ? nxc_why_find(r->arena, r->compiled, nxc_setting_path(id), &nearest) : NULL;
     if (why != NULL) json_array_append_new(list, nxc_why_to_json(why));
   }

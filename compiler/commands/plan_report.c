@@ -57,7 +57,7 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
   const char *last = "";
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     const char *path = nxc_setting_path(id);
-    if (!nxc_settings_known(r->compiled->settings, id) && !nxc_setting_rows[id].needed) continue;
+    if (!nxc_settings_known(r->compiled->settings, id) && !nxc_setting_is_wanted(id)) continue;
     if (!same_section(path, last)) fprintf(out, "%.*s\n", (int)strcspn(path, "."), path);
     last = path;
     fprintf(out, "  %-32s %-20s %s\n", path, nxc_settings_show(r->compiled->settings, id),

@@ -17,12 +17,15 @@ static bool judge_settings(const nxc_settings *settings, nxc_sink *sink) {
   return good;
 }
 
-/* Numbers of the run that no size depends on. */
+/* Numbers of the run that no size depends on. Shares of an unknown number of steps follow from it. */
 static bool judge_known(const nxc_settings *settings, nxc_sink *sink) {
-  const nxc_setting_id ids[] = {NX_SETTING_OPTIMIZER_LR, NX_SETTING_SCHEDULE_MAX_STEPS};
+  const nxc_setting_id ids[] = {NX_SETTING_OPTIMIZER_LR,          NX_SETTING_SCHEDULE_MAX_STEPS,
+                                NX_SETTING_SCHEDULE_WARMUP_STEPS, NX_SETTING_SCHEDULE_HOLD_STEPS,
+                                NX_SETTING_SCHEDULE_CONSTANT_STEPS};
+  bool counted = nxc_has(settings, NX_SETTING_SCHEDULE_MAX_STEPS);
+  size_t n_ids = counted ? sizeof ids / sizeof *ids : 2, n_unknown = 0;
   nxc_setting_id unknown[sizeof ids / sizeof *ids];
-  size_t n_unknown = 0;
-  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+  for (size_t i = 0; i < n_ids; i++)
     if (!nxc_has(settings, ids[i])) unknown[n_unknown++] = ids[i];
   nxc_report_unknown(settings, sink, unknown, n_unknown);
   return n_unknown == 0;

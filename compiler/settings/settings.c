@@ -290,13 +290,13 @@ const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_i
   }
 }
 
+bool nxc_setting_is_wanted(nxc_setting_id id) {
+  return nxc_setting_rows[id].needed || nxc_setting_rows[id].initial != NULL;
+}
+
 size_t nxc_settings_unknown_for_plan(const nxc_settings *settings, nxc_setting_id ids[NX_N_SETTINGS]) {
   size_t n_ids = 0;
-  for (size_t id = 0; id < NX_N_SETTINGS; id++) {
-    const nxc_setting_row *row = &nxc_setting_rows[id];
-    bool wanted =
-        row->needed || row->initial != NULL; /* what has a default has lost it to an unknown option */
-    if (wanted && settings->slots[id].value == NULL) ids[n_ids++] = (nxc_setting_id)id;
-  }
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++)
+    if (nxc_setting_is_wanted(id) && settings->slots[id].value == NULL) ids[n_ids++] = id;
   return n_ids;
 }

@@ -111,6 +111,8 @@ const char *nxc_settings_show(const nxc_settings *settings, nxc_setting_id id);
  * mixed_precision", "given in case.yaml". */
 const char *nxc_settings_show_origin(const nxc_settings *settings, nxc_setting_id id);
 
+/* `plan -o` demands that it be known; what has a default has lost it where it is not. */
+bool nxc_setting_is_wanted(nxc_setting_id id);
 /* What would tell the unknown settings that `plan -o` demands; returns how many there are. */
 size_t nxc_settings_unknown_for_plan(const nxc_settings *settings, nxc_setting_id ids[NX_N_SETTINGS]);
 

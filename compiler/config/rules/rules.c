@@ -248,19 +248,22 @@ static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expres
                                             .firm = run->structural});
 }
 
+/* An input whose being unknown hides the outcome. */
+static bool is_missing(nxc_rule_run *run, const nxc_name *name) {
+  nxc_scope scope = scope_of(run);
+  if (scope.partial && name->only_asked && !scope.given(scope.context, name)) return true;
+  return !name->only_asked && !name->minded && scope.lookup(scope.context, name) == NULL;
+}
+
 static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
                  const nxc_expression *when, const char *error) {
   nxc_name *names;
   size_t n_names = inputs_of(run, demand, when, &names);
-  nxc_scope scope = scope_of(run);
   const char *missing = "";
-  for (size_t i = 0; i < n_names; i++) {
-    bool elsewhere = scope.partial && names[i].only_asked && !scope.given(scope.context, &names[i]);
-    bool unminded = !names[i].only_asked && !names[i].minded;
-    if (!elsewhere && (!unminded || scope.lookup(scope.context, &names[i]) != NULL)) continue;
-    missing = nxc_arena_printf(run->arena, "%s%s%s", missing, *missing ? ", " : "",
-                               name_in_dialect(run, &names[i]));
-  }
+  for (size_t i = 0; i < n_names; i++)
+    if (is_missing(run, &names[i]))
+      missing = nxc_arena_printf(run->arena, "%s%s%s", missing, *missing ? ", " : "",
+                                 name_in_dialect(run, &names[i]));
   run->skipped = nxc_arena_grow(run->arena, run->skipped, run->n_skipped, sizeof *run->skipped);
   run->skipped[run->n_skipped++] = (nxc_skipped_rule){rule, missing, error};
 }
@@ -408,6 +411,16 @@ static bool fix_settings(nxc_rule_run *run, bool *changed) {
   return ok;
 }
 
+/* What a system's own rule would derive, were its inputs known, is unknown: no default is its value. */
+static void forget_underived(nxc_rule_run *run, const derivation *d) {
+  const char *error;
+  nxc_provenance_kind kind = nxc_settings_from(run->settings, d->rule->derives)->kind;
+  bool missing = false, assumed = kind == NXC_FROM_DEFAULT || kind == NXC_FROM_FIXED;
+  for (size_t i = 0; i < d->derive->n_names; i++) missing = missing || is_missing(run, &d->derive->names[i]);
+  if (d->rule->dialect == NULL || !assumed || !missing || !holds(run, d->when)) return;
+  if (evaluate(run, d->derive, &error) == NULL) nxc_settings_clear(run->settings, d->rule->derives);
+}
+
 bool nxc_rules_derive(nxc_rule_run *run) {
   derivation *first = nxc_arena_array(run->arena, nxc_n_rules + run->site.n_rows + 1, sizeof *first);
   derivation *ours = add_derivations(run, run->site.rows, run->site.n_rows, first); /* behind the site's */
@@ -425,6 +438,7 @@ bool nxc_rules_derive(nxc_rule_run *run) {
       changed |= now;
     }
   }
+  for (const derivation *d = first; d < end; d++) forget_underived(run, d);
   return ok;
 }
 

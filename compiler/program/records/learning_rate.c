@@ -39,12 +39,12 @@ int64_t nxc_learning_rate_unit(const nxc_settings *s) {
 }
 
 static schedule read_schedule(const nxc_settings *s, double peak, double least) {
-  double unit = (double)nxc_learning_rate_unit(s), steps = nxc_number(s, NX_SETTING_SCHEDULE_WARMUP_STEPS);
+  double unit = (double)nxc_learning_rate_unit(s), steps = nxc_number_or(s, NX_SETTING_SCHEDULE_WARMUP_STEPS, 0);
   double max_steps = (double)nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0);
   schedule of = {.row = rows, .peak = peak, .least = least, .warmup = steps * unit, .unit = unit,
                  .initial = nxc_number(s, NX_SETTING_SCHEDULE_INITIAL_LR),
-                 .hold = nxc_number(s, NX_SETTING_SCHEDULE_HOLD_STEPS) * unit,
-                 .end = (max_steps - nxc_number(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS)) * unit,
+                 .hold = nxc_number_or(s, NX_SETTING_SCHEDULE_HOLD_STEPS, 0) * unit,
+                 .end = (max_steps - nxc_number_or(s, NX_SETTING_SCHEDULE_CONSTANT_STEPS, 0)) * unit,
                  .factor = nxc_number(s, NX_SETTING_SCHEDULE_FACTOR),
                  .power = nxc_number(s, NX_SETTING_SCHEDULE_POWER),
                  .second_again = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "second_step"),

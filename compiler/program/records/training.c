@@ -6,8 +6,14 @@
 
 /* ---- sizes that are known and can be counted ---- */
 
+/* No size depends on the learning rate of a step. */
 static bool is_size(nxc_setting_id id) {
-  return id != NX_SETTING_OPTIMIZER_LR && id != NX_SETTING_SCHEDULE_MAX_STEPS;
+  static const nxc_setting_id rates[] = {NX_SETTING_OPTIMIZER_LR,          NX_SETTING_SCHEDULE_MAX_STEPS,
+                                         NX_SETTING_SCHEDULE_WARMUP_STEPS, NX_SETTING_SCHEDULE_HOLD_STEPS,
+                                         NX_SETTING_SCHEDULE_CONSTANT_STEPS};
+  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+    if (rates[i] == id) return false;
+  return true;
 }
 
 static bool check_known(const nxc_settings *settings, nxc_sink *sink) {

@@ -140,10 +140,30 @@ static size_t longest_at(nxc_shell *s, const nxc_text *text, const nxc_text *pat
   return SIZE_MAX;
 }
 
-bool nxc_shell_replace(nxc_shell *s, nxc_text *text, const nxc_text *pattern, const nxc_text *by, bool all,
+static nxc_text unquoted(nxc_shell *s, const nxc_text *text) {
+  nxc_text copy = nxc_text_copy(s->arena, text);
+  for (size_t i = 0; i < copy.n_bytes; i++) copy.marks[i] &= (unsigned char)~NXC_MARK_QUOTED;
+  return copy;
+}
+
+/* Where nothing fits: an empty pattern at the end that it names, and all of an empty text. */
+static bool replace_nothing(nxc_shell *s, nxc_text *text, const nxc_text *pattern, const nxc_text *by,
+                            char anchor) {
+  bool named = pattern->n_bytes == 0 && anchor != '\0';
+  if (!named && (text->n_bytes > 0 || !fits(s, pattern, "", 0) || pattern->n_bytes == 0)) return true;
+  nxc_text made = {0};
+  if (anchor != '%') nxc_text_append(s->arena, &made, by);
+  nxc_text_append(s->arena, &made, text);
+  if (anchor == '%') nxc_text_append(s->arena, &made, by);
+  *text = made;
+  return nxc_shell_spend(s, made.n_bytes, made.n_bytes > 0 ? made.origins[0] : 0);
+}
+
+bool nxc_shell_replace(nxc_shell *s, nxc_text *text, const nxc_text *pattern, const nxc_text *with, bool all,
                        char anchor) {
   if (!can_tell(s, pattern, text)) return false;
-  if (pattern->n_bytes == 0) return true;
+  const nxc_text by = unquoted(s, with);
+  if (pattern->n_bytes == 0 || text->n_bytes == 0) return replace_nothing(s, text, pattern, &by, anchor);
   nxc_text made = {0};
   bool done = false;
   for (size_t i = 0; i < text->n_bytes;) {
@@ -154,10 +174,8 @@ bool nxc_shell_replace(nxc_shell *s, nxc_text *text, const nxc_text *pattern, co
       i++;
       continue;
     }
-    for (size_t k = 0; k < by->n_bytes; k++)
-      nxc_text_put(s->arena, &made, by->bytes[k], by->origins[k],
-                   (unsigned char)(by->marks[k] & ~NXC_MARK_QUOTED));
-    if (!nxc_shell_spend(s, by->n_bytes, text->origins[i])) return false;
+    nxc_text_append(s->arena, &made, &by);
+    if (!nxc_shell_spend(s, by.n_bytes, text->origins[i])) return false;
     done = true;
     i += n;
   }
