@@ -317,8 +317,6 @@ static void bind(compilation *c) {
   out->binding->model_assumed = c->request->model_assumed;
   if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);
   else read_model_config(c);
-  if (c->front->model_option != NULL && !out->binding->has_model_config)
-    nxc_binding_forget_model(out->binding);
   nxc_binding_apply(out->binding);
   set_kind(c);
   bool chosen =

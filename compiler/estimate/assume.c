@@ -73,15 +73,17 @@ static const nxc_known_model *find_shape(const char *text, const nxc_settings *s
   return model == NULL && hidden != 0 ? nxc_known_model_in(text, 0, hidden) : model;
 }
 
-/* By an option's value; by the name of the file where the options name none. */
+/* By an option's value, then by what the run is called; by the name of the file where the options name none. */
 static const nxc_known_model *find_model(const nxc_compiled *compiled, const char *file) {
+  static const char *const kinds[] = {"model", "title"};
   const nxc_known_model *model = NULL;
   bool other = false;
   const char *text;
-  for (size_t next = 0; model == NULL && (text = named(compiled, "model", true, &next)) != NULL;) {
-    model = find_shape(text, compiled->settings);
-    other = other || is_identity(text);
-  }
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t next = 0; model == NULL && (text = named(compiled, kinds[i], true, &next)) != NULL;) {
+      model = find_shape(text, compiled->settings);
+      other = other || is_identity(text);
+    }
   if (model != NULL || other || file == NULL) return model;
   const char *slash = strrchr(file, '/');
   return find_shape(slash ? slash + 1 : file, compiled->settings);

@@ -55,7 +55,7 @@
   X(row, EXPRESSION, refused_when, "refused_when")                                                           \
   X(row, TEXT, why, "why")                                                                                   \
   X(row, TEXT, instead, "instead")                                                                           \
-  X(row, TEXT, names, "names") /* what its value names: model, tokenizer, family, class; NULL: nothing */  \
+  X(row, TEXT, names, "names") /* what its value names: model, title, tokenizer, family, class */           \
   X(row, TEXT, alias_of, "alias_of")                                                                         \
   X(row, TEXT, became, "became")          /* how the versions without it say the same; NULL: not at all */   \
   X(row, TEXTS, nearest_to, "nearest_to") /* misspellings worth knowing */                                   \

@@ -99,8 +99,6 @@ void nxc_binding_read(nxc_binding *binding);
 /* Reads a Hugging Face config.json into the model options. False (reported) when it cannot be read. */
 bool nxc_binding_read_model_config(nxc_binding *binding, const char *path);
 bool nxc_binding_read_model_text(nxc_binding *binding, const nxc_source *text);
-/* What only a config.json says is unknown, and not at nx's default: it is not here. */
-void nxc_binding_forget_model(nxc_binding *binding);
 /* What options say together: which are inactive, what does not fit (a warning where it is inactive), which
  * required ones lack, what nxrun refuses; then sets settings. */
 void nxc_binding_apply(nxc_binding *binding);

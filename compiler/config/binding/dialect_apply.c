@@ -398,10 +398,22 @@ static bool sets(const nxc_dialect *dialect, nxc_setting_id id) {
   return false;
 }
 
-void nxc_binding_forget_model(nxc_binding *binding) {
+static bool reads_model(const nxc_binding *binding) {
+  for (size_t i = 0; i < binding->dialect->n_options; i++) {
+    const nxc_bound *bound = &binding->options[i];
+    if (bound->row->names != NULL && strcmp(bound->row->names, "model") == 0 && !bound->inactive) return true;
+  }
+  return false;
+}
+
+/* What only a config.json says is unknown, and not at our default, where the system reads one and it is not
+ * here. */
+static void forget_model(nxc_binding *binding) {
+  if (binding->has_model_config || !reads_model(binding)) return;
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++)
-    if ((sets(binding->model_dialect, id) || nxc_families_set(id)) && !sets(binding->dialect, id))
-      nxc_settings_forget(binding->settings, id, NULL, (nxc_span){0});
+    if (nxc_settings_from(binding->settings, id)->kind == NXC_FROM_DEFAULT &&
+        (sets(binding->model_dialect, id) || nxc_families_set(id)))
+      nxc_settings_clear(binding->settings, id);
 }
 
 /* A config.json of a family that is not known here. */
@@ -429,4 +441,5 @@ void nxc_binding_apply(nxc_binding *binding) {
   collect(binding, binding->options, n_options, false, kept, &n_kept);
   collect(binding, binding->options, n_options, true, kept, &n_kept);
   set_all(binding, kept, n_kept);
+  forget_model(binding);
 }
