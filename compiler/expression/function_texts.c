@@ -138,12 +138,24 @@ static const nxc_value *call_index(evaluation *e, arguments args, size_t n_args)
   return nxc_value_of_int(e, -1);
 }
 
+/* A text with another in the place of every one that it has. */
+static const nxc_value *call_replace(evaluation *e, arguments args, size_t n_args) {
+  if (!need_text(e, args, n_args)) return NULL;
+  const char *from = args[1]->text, *found, *at = args[0]->text, *made = "";
+  if (*from == '\0') return nxc_evaluation_fail(e, "replace needs a text to look for");
+  for (; (found = strstr(at, from)) != NULL; at = found + args[1]->n_bytes)
+    made = nxc_arena_printf(e->arena, "%s%.*s%s", made, (int)(found - at), at, args[2]->text);
+  made = nxc_arena_printf(e->arena, "%s%s", made, at);
+  return nxc_value_of_text(e, made, strlen(made));
+}
+
 const nxc_expression_function nxc_text_functions[] = {
     {"str", 1, 1, true, call_str, NULL},
     {"starts", 2, 2, true, call_starts, NULL},
     {"ends", 2, 2, true, call_ends, NULL},
     {"lower", 1, 1, true, call_lower, NULL},
     {"basename", 1, 1, true, call_basename, NULL},
+    {"replace", 3, 3, true, call_replace, NULL},
     {"index", 2, 2, false, call_index, NULL},
     {"last_number", 1, 1, true, call_last_number, NULL},
     {"first_number", 1, 1, true, call_first_number, NULL},

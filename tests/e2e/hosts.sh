@@ -19,3 +19,16 @@ on_two_hosts() { # SECONDS ARGUMENT OF NXRUN...
   timeout -s KILL "$limit" ip netns exec $one "$mpiexec" -launcher ssh -launcher-exec "$folder/enter" \
     -genv UCX_TLS tcp,self -hosts $net.1:2,$net.2:2 -n 4 "$nxrun" "$@" >out 2>&1
 }
+
+# Makes the two, with a cable between them; false: not here.
+make_hosts() {
+  ip netns add $one && ip netns add $two &&
+    ip link add nx$$a netns $one type veth peer name nx$$b netns $two &&
+    ip -n $one addr add $net.1/24 dev nx$$a && ip -n $two addr add $net.2/24 dev nx$$b &&
+    for host in $one $two; do ip -n $host link set lo up || return 1; done &&
+    ip -n $one link set nx$$a up && ip -n $two link set nx$$b up
+  for _ in $(seq 50); do
+    ip -n $one link show nx$$a | grep -q 'state UP' && ip -n $two link show nx$$b | grep -q 'state UP' && break
+    sleep 0.1
+  done
+}

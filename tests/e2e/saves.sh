@@ -60,13 +60,13 @@ expect 'by the clock' 0 'step 24/24' $run minutes.bin --dir minutes
 report 'more often than at the end' $?
 
 plan retain checkpoint.every_steps=2 checkpoint.keep=1 checkpoint.retain_every=8 checkpoint.temporary_every=3 \
-  'checkpoint.link_name="r-{step:04}-n{samples}-l{loss:.1}"' checkpoint.best_metric=train checkpoint.best=1
+  'checkpoint.link_name="r-{step:04}-n{samples:.1}-l{loss:.1f}"' checkpoint.best_metric=train checkpoint.best=1
 expect 'some stay for good' 0 'step 21/24' $run retain.bin --dir retain --stop-after 21
 has 'beside the best and the newest' retain '8 16 21'
 (cd retain/temporary/checkpoints && ls) >out && [ "$(cat out)" = step-000021 ] || [ "$(cat out)" = step-000015 ]
 report 'of temporary ones the newest' $?
 (cd retain/checkpoints && ls -d r-*) >out &&
-  grep -q '^r-0016-n128-l[0-9]\.[0-9]$' out && [ "$(wc -l <out)" -eq 3 ] && [ -e "retain/checkpoints/$(head -1 out)/manifest.json" ]
+  grep -q '^r-0016-n128.0-l[0-9]\.[0-9]$' out && [ "$(wc -l <out)" -eq 3 ] && [ -e "retain/checkpoints/$(head -1 out)/manifest.json" ]
 report 'links have names for people, and go with their checkpoints' $?
 plan bad 'checkpoint.link_name="{nothing}"'
 expect 'a name that is none' 1 'checkpoint.link_name makes no name' $run bad.bin --dir bad

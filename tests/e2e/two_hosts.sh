@@ -11,23 +11,11 @@ one=nxrun-$$-1 two=nxrun-$$-2 # namespaces
 net=10.213.$(($$ % 250 + 1))
 trap 'for host in $one $two; do ip netns pids $host 2>/dev/null | xargs -r kill -9; ip netns del $host; done \
   2>/dev/null; rm -rf "$folder"' EXIT
-make_hosts() {
-  ip netns add $one && ip netns add $two &&
-    ip link add nx$$a netns $one type veth peer name nx$$b netns $two &&
-    ip -n $one addr add $net.1/24 dev nx$$a && ip -n $two addr add $net.2/24 dev nx$$b &&
-    for host in $one $two; do ip -n $host link set lo up || return 1; done &&
-    ip -n $one link set nx$$a up && ip -n $two link set nx$$b up
-  for _ in $(seq 50); do
-    ip -n $one link show nx$$a | grep -q 'state UP' && ip -n $two link show nx$$b | grep -q 'state UP' && break
-    sleep 0.1
-  done
-}
+. "$tests/hosts.sh"
 if ! command -v ip >/dev/null || ! make_hosts >out 2>&1; then
   skip 'runs on two hosts' 'no network namespaces can be made here: it takes iproute2 and root'
   finish
 fi
-
-. "$tests/hosts.sh"
 
 printf '%2000s' 'A text to train on. ' >text
 "$nxdata" build text -o data >out 2>&1 || exit 99
