@@ -174,7 +174,7 @@ static void test_functions(void **state) {
       {"ends('x.json', '.json')", "true"},
       {"lower('AbC')", "abc"},
       {"basename('/a/b.txt')", "b.txt"},
-      {"replace('{step}-{step:04}', '{step', 'step={step')", "step={step}-step={step:04}"},
+      {"replace('{step}-{step:04}', '{step', 'step={step')", "\"step={step}-step={step:04}\""},
       {"unique([1, 2, 1])", "[1, 2]"},
       {"index(['a', 'b'], 'b')", "1"},
       {"index(['a'], 'z')", "-1"},
