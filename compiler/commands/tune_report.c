@@ -91,10 +91,15 @@ static const char *show_tensor(const nxc_tune_report *r, const nxc_layout *l) {
   return nxc_arena_printf(r->arena, "%u%s", l->tensor, divided ? "sp" : "");
 }
 
+/* As the file counts them: pairs, where a sample has two sequences. */
+static int64_t samples(const nxc_tune_report *r, int64_t sequences) {
+  return sequences / r->request->training->batch.rows;
+}
+
 static void print_row(const nxc_tune_report *r, const char *label, const nxc_tuned *t, FILE *out) {
   const nxc_layout *l = &t->layout;
   fprintf(out, "%3s %4s %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, show_tensor(r, l),
-          show_stages(r, l), l->context, l->expert, l->data, (int)t->batch.micro, (int)zero_of(r, t),
+          show_stages(r, l), l->context, l->expert, l->data, (int)samples(r, t->batch.micro), (int)zero_of(r, t),
           recompute_of(r, t), show_memory(r, t->memory_bytes), show_seconds(r, t->step_s),
           100 * t->utilisation);
 }
@@ -106,7 +111,7 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
   nxc_print_quantity(out, t->tokens_per_s, "tokens/s");
   if (hours > 0) fprintf(out, hours < 100 ? ", %.3g device-hours" : ", %.0f device-hours", hours);
   if (t->batch.global != r->request->training->batch.global)
-    fprintf(out, ", global batch %lld", (long long)t->batch.global);
+    fprintf(out, ", global batch %lld", (long long)samples(r, t->batch.global));
   fputc('\n', out);
   if (t == best) return;
   const char *line = "       as fast";
@@ -205,9 +210,9 @@ static json_t *tuned_json(const nxc_tune_report *r, const nxc_tuned *best, const
                              (int)l->pipeline, "chunks", (int)(l->n_chunks / l->pipeline), "context",
                              (int)l->context, "expert", (int)l->expert, "data", (int)l->data,
                              "sequence_parallel", (int)l->sequence_parallel);
-  json_object_set_new(object, "micro_batch", json_integer(t->batch.micro));
+  json_object_set_new(object, "micro_batch", json_integer(samples(r, t->batch.micro)));
   json_object_set_new(object, "micro_batches", json_integer(t->batch.n_micro));
-  json_object_set_new(object, "global_batch", json_integer(t->batch.global));
+  json_object_set_new(object, "global_batch", json_integer(samples(r, t->batch.global)));
   json_object_set_new(object, "zero_stage", json_integer(zero_of(r, t)));
   json_object_set_new(object, "recompute", json_string(recompute_of(r, t)));
   json_object_set_new(object, "memory_bytes", json_real(t->memory_bytes));

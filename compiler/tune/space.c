@@ -101,8 +101,9 @@ static void add_experts(nxc_space *space, nxc_arena *arena) {
 }
 
 static void add_micro(nxc_space *space, nxc_arena *arena) {
-  int64_t global = space->training->batch.global;
-  for (int64_t n = 1; n <= MOST_MICRO && global % n == 0; n *= 2) add(space, arena, NXC_KNOB_MICRO, n, 0);
+  int64_t global = space->training->batch.global, rows = space->training->batch.rows;
+  for (int64_t n = rows; n <= rows * MOST_MICRO && global % n == 0; n *= 2)
+    add(space, arena, NXC_KNOB_MICRO, n, 0);
 }
 
 static void add_zero(nxc_space *space, nxc_arena *arena) {
@@ -119,9 +120,9 @@ static void add_recompute(nxc_space *space, nxc_arena *arena) {
 }
 
 static void add_global(nxc_space *space, nxc_arena *arena) {
-  int64_t global = space->training->batch.global;
+  int64_t global = space->training->batch.global, rows = space->training->batch.rows;
   for (int64_t parts = 4; parts >= 2; parts /= 2)
-    if (global % parts == 0) add(space, arena, NXC_KNOB_GLOBAL, global / parts, 0);
+    if (global % (parts * rows) == 0) add(space, arena, NXC_KNOB_GLOBAL, global / parts, 0);
   for (int64_t times = 2; times <= 4 && global <= INT32_MAX / times; times *= 2)
     add(space, arena, NXC_KNOB_GLOBAL, global * times, 0);
 }
@@ -329,8 +330,8 @@ void nxc_choice_set(const nxc_space *space, const nxc_choice *choice, nxc_settin
   const setter to = {settings, changed, nxc_sink_new(nxc_settings_arena(settings))};
   nxc_choice_read(space, choice, &t);
   set_mesh(space, choice, &to);
-  if (choice->at[NXC_KNOB_MICRO] != 0) set_int(&to, NX_SETTING_BATCH_MICRO, t.batch.micro);
-  if (choice->at[NXC_KNOB_GLOBAL] != 0) set_int(&to, NX_SETTING_BATCH_GLOBAL, t.batch.global);
+  if (choice->at[NXC_KNOB_MICRO] != 0) set_int(&to, NX_SETTING_BATCH_MICRO, t.batch.micro / t.batch.rows);
+  if (choice->at[NXC_KNOB_GLOBAL] != 0) set_int(&to, NX_SETTING_BATCH_GLOBAL, t.batch.global / t.batch.rows);
   if (choice->at[NXC_KNOB_ZERO] != 0) set_int(&to, NX_SETTING_OPTIMIZER_ZERO_STAGE, t.sharding.stage);
   if (choice->at[NXC_KNOB_RECOMPUTE] != 0)
     set_recompute(&to, nxc_choice_value(space, choice, NXC_KNOB_RECOMPUTE));

@@ -249,9 +249,13 @@ static bool take_out(front *f, const nxc_option_row *row, const char *name, cons
                        : row != NULL && row->domain.nullable && strcmp(value, "null") == 0;
   nxc_node *before = out ? nxc_node_child(f->to.map, name) : NULL;
   if (before == NULL) return out;
+  if (!is_switch) {
+    nxc_node_remove(f->to.arena, before);
+    return true;
+  }
   before->kind = NXC_NODE_SCALAR;
   before->n_children = 0;
-  before->value = (nxc_value){.kind = is_switch ? NXC_BOOL : NXC_NULL};
+  before->value = (nxc_value){.kind = NXC_BOOL};
   before->raw = value;
   before->raw_bytes = (uint32_t)strlen(value);
   before->at = before->key_at = at;
