@@ -19,7 +19,7 @@
 #include <CL/cl.h>
 #include <stdio.h>
 
-enum { OCL_MAX_LAUNCHES = 10, OCL_MAX_DEVICES = 64, OCL_NAME = 256 };
+enum { OCL_MAX_LAUNCHES = 12, OCL_MAX_DEVICES = 64, OCL_NAME = 256 };
 
 /* One kernel of an operator: a group for each ..., or an item for each ... */
 typedef enum ocl_over {

@@ -20,6 +20,16 @@ static uint64_t norm_scratch(const nxk_operator *operator) {
   return norm_blocks(NULL, operator) * sizeof(double);
 }
 
+/* Of a vector that comes out. */
+static uint64_t vector_blocks(const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  return ocl_ceil((uint64_t)ocl_elements(operator, OCL_OUT(0)), NORM_BLOCK);
+}
+
+static uint64_t vector_scratch(const nxk_operator *operator) {
+  return vector_blocks(NULL, operator) * sizeof(double);
+}
+
 static void norm_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
   (void)device;
   (void)operator;
@@ -243,6 +253,12 @@ static void pairs_define(FILE *text, const nxk_device *device, const nxk_operato
 #define BLOCK_SUMS \
   {"reduction", {{"block_sums", OCL_COUNTED, 0, 0, norm_blocks}, {"block_total", OCL_ONE, 0, 0, NULL}}, \
    norm_scratch, norm_define}
+#define ONE_BIT \
+  {"onebit", \
+   {{"onebit_vector", OCL_ITEMS, OCL_OUT(0), 0, NULL}, \
+    {"onebit_squares", OCL_COUNTED, 0, 0, vector_blocks}, \
+    {"onebit_size", OCL_ONE, 0, 0, NULL}, \
+    {"onebit_bits", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, vector_scratch, norm_define}
 #define ATTENTION {"attention", {{"attention", OCL_COUNTED, 0, 0, query_groups}}, NULL, attention_define}
 #define ATTENTION_GRAD \
   {"attention", \
@@ -322,6 +338,16 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_cast] = ELEMENTWISE("pointwise", "cast"),
     [NX_OP_norm_sq] = BLOCK_SUMS,
     [NX_OP_count_zeros] = BLOCK_SUMS,
+    [NX_OP_block_squares] = {"reduction", {{"block_squares", OCL_GROUPS, OCL_OUT(0), 0, NULL}}, NULL, NULL},
+    [NX_OP_blocks_sum] = {"reduction", {{"blocks_sum", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_pairs_begin] = ELEMENTWISE("pairs", "pairs_begin"),
+    [NX_OP_pairs_add] = {"pairs",
+                         {{"pairs_add", OCL_ITEMS, 2, 0, NULL}, {"pairs_count", OCL_ONE, 0, 0, NULL}},
+                         NULL, NULL},
+    [NX_OP_pairs_sum] = ELEMENTWISE("pairs", "pairs_sum"),
+    [NX_OP_onebit_pack] = ONE_BIT,
+    [NX_OP_onebit_sum] = ONE_BIT,
+    [NX_OP_onebit_apply] = ELEMENTWISE("onebit", "onebit_apply"),
     [NX_OP_add_up] = ELEMENTWISE("pointwise", "add_up"),
     [NX_OP_jitter] = ELEMENTWISE("pointwise", "jitter"),
     [NX_OP_clip_scale] = {"reduction", {{"clip_scale", OCL_ONE, 0, 0, NULL}}, NULL, NULL},

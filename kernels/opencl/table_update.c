@@ -37,6 +37,11 @@ static void update_define(FILE *text, const nxk_device *device, const nxk_operat
 
 /* ---- whole tensors ---- */
 
+/* Their numbers begin alike. */
+static bool is_muon(const nxk_operator *operator) {
+  return operator->op == NX_OP_muon || operator->op == NX_OP_adaptive_muon;
+}
+
 /* The first input of the tensor as a whole. */
 static uint32_t whole_input(const nxk_operator *operator) {
   uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
@@ -49,7 +54,7 @@ static void tensor_define(FILE *text, const nxk_device *device, const nxk_operat
   if (whole) fprintf(text, "#define PARTED\n#undef GRADIENT\n#define GRADIENT X%u\n", whole + 1 + n_states);
   fprintf(text, "#define COLUMNS XDIM(%u, 3)\n#define P X%u\n", whole, whole);
   for (uint32_t i = 0; i < n_states; i++) fprintf(text, "#define STATE_%u X%u\n", i, whole + 1 + i);
-  if (operator->op != NX_OP_muon) return;
+  if (!is_muon(operator)) return;
   fprintf(text, "constant double muon_coefficients[] = {");
   for (int64_t i = 0; i < 3 * operator->attrs[NX_muon_ns_steps].integer; i++)
     fprintf(text, "%a, ",
@@ -78,11 +83,12 @@ static uint64_t whole_column_items(const nxk_device *device, const nxk_operator 
   return ocl_ceil((uint64_t)whole_columns(operator), device->local);
 }
 
-/* struct step_values, and the most that a rule keeps: muon's two matrices and two squares. */
+/* struct step_values, and the most that a rule keeps: muon's two matrices and two squares, and what the
+ * adaptive one knows of rows or columns. */
 static uint64_t tensor_scratch(const nxk_operator *operator) {
   uint64_t rows = (uint64_t)whole_rows(operator), columns = (uint64_t)whole_columns(operator);
   uint64_t least = rows < columns ? rows : columns;
-  uint64_t squares = operator->op == NX_OP_muon ? rows * columns + 2 * least * least : 0;
+  uint64_t squares = is_muon(operator) ? rows * columns + 2 * least * least + rows + columns : 0;
   return 8 * sizeof(double) + (rows * columns + squares + rows + columns) * sizeof(float);
 }
 
@@ -95,6 +101,12 @@ static uint64_t muon_square_tiles(const nxk_device *device, const nxk_operator *
 static uint64_t muon_tiles(const nxk_device *device, const nxk_operator *operator) {
   int64_t rows = whole_rows(operator), columns = whole_columns(operator);
   return ocl_tiles(device, rows < columns ? rows : columns, rows < columns ? columns : rows);
+}
+
+/* An item for each row or column, whichever there are more of. */
+static uint64_t muon_longer_items(const nxk_device *device, const nxk_operator *operator) {
+  int64_t rows = whole_rows(operator), columns = whole_columns(operator);
+  return ocl_ceil((uint64_t)(rows > columns ? rows : columns), device->local);
 }
 
 static uint32_t muon_rounds(const nxk_operator *operator) {
@@ -118,19 +130,27 @@ static uint32_t muon_rounds(const nxk_operator *operator) {
         tensor_scratch, tensor_define, NULL                                                                  \
   }
 
+#define ORTHOGONAL                                                                                           \
+  STEP_FIRST, WHOLE("muon_direction"), {"muon_norm", OCL_ONE, 0, 0, NULL, false}, WHOLE("muon_divide"),      \
+      {"muon_square", OCL_COUNTED, 0, 0, muon_square_tiles, true},                                           \
+      {"muon_mix", OCL_COUNTED, 0, 0, muon_square_tiles, true},                                              \
+      {"muon_apply", OCL_COUNTED, 0, 0, muon_tiles, true}
 static const ocl_row muon_row = {"update_tensor",
-                                 {STEP_FIRST,
-                                  WHOLE("muon_direction"),
-                                  {"muon_norm", OCL_ONE, 0, 0, NULL, false},
-                                  WHOLE("muon_divide"),
-                                  {"muon_square", OCL_COUNTED, 0, 0, muon_square_tiles, true},
-                                  {"muon_mix", OCL_COUNTED, 0, 0, muon_square_tiles, true},
-                                  {"muon_apply", OCL_COUNTED, 0, 0, muon_tiles, true},
+                                 {ORTHOGONAL,
                                   WHOLE("muon_store"),
                                   COPY_LAST(3)},
                                  tensor_scratch,
                                  tensor_define,
                                  muon_rounds};
+static const ocl_row adaptive_muon_row = {"update_tensor",
+                                          {ORTHOGONAL,
+                                           {"muon_sums", OCL_COUNTED, 0, 0, muon_longer_items, false},
+                                           {"muon_kept", OCL_ONE, 0, 0, NULL, false},
+                                           WHOLE("muon_store"),
+                                           COPY_LAST(4)},
+                                          tensor_scratch,
+                                          tensor_define,
+                                          muon_rounds};
 static const ocl_row novograd_row = {"update_tensor",
                                      {STEP_FIRST,
                                       {"novograd_norm", OCL_ONE, 0, 0, NULL, false},
@@ -163,6 +183,7 @@ static const ocl_row element_row = {"update",
 const ocl_row *ocl_update_row(nx_op op) {
   switch (op) {
   case NX_OP_muon: return &muon_row;
+  case NX_OP_adaptive_muon: return &adaptive_muon_row;
   case NX_OP_novograd: return &novograd_row;
   case NX_OP_sm3: return &sm3_row;
   case NX_OP_sm3_momentum: return &sm3_momentum_row;

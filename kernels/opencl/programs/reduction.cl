@@ -50,6 +50,27 @@ kernel void block_total(OPERANDS) {
 }
 #endif
 
+#ifdef IS_block_squares
+kernel void block_squares(OPERANDS) {
+  local double room[LOCAL];
+  long block = XN(0) / YN(0), first = get_group_id(0) * block;
+  double sum = 0;
+  for (long i = get_local_id(0); i < block; i += LOCAL) sum += (double)X0(first + i) * (double)X0(first + i);
+  sum = group_sum(sum, room);
+  if (get_local_id(0) == 0) SET_Y0(get_group_id(0), sum);
+}
+#endif
+
+#ifdef IS_blocks_sum
+kernel void blocks_sum(OPERANDS) {
+  local double room[LOCAL];
+  double sum = 0;
+  for (long i = get_local_id(0); A_weight != 0 && i < XN(0); i += LOCAL) sum += X0(i);
+  sum = group_sum(sum, room) * (double)A_weight;
+  if (get_local_id(0) == 0) SET_Y0(0, A_accumulate ? Y0(0) + sum : sum);
+}
+#endif
+
 #ifdef IS_clip_scale
 kernel void clip_scale(OPERANDS) {
   double sum = 0, factor = 1;

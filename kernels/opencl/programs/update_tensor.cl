@@ -49,7 +49,7 @@ static float squared(float x) {
 
 #define SCALED(i) (GRADIENT(i) * (float)AT_STEP->scale)
 
-#ifdef IS_muon
+#if defined IS_muon || defined IS_adaptive_muon
 /* X is what is made orthogonal, with no more rows than columns: [LEAST, MOST], twice, in turns. */
 #define LEAST min(ROWS, COLUMNS)
 #define MOST max(ROWS, COLUMNS)
@@ -114,19 +114,62 @@ kernel void muon_apply(OPERANDS) {
   TILE_STORE(sums, p, row, column, SET_NEXT)
 }
 
-/* call.round is the number of rounds. */
+/* From here on call.round is the number of rounds. */
+static double update_scale(double rows, double columns, int by) {
+  return by == update_scale_tall       ? sqrt(fmax(1.0, rows / columns))
+         : by == update_scale_spectral ? sqrt(fmax(rows, columns))
+         : by == update_scale_rms      ? sqrt(rows / columns)
+                                       : 1;
+}
+#define SCALE_OF_UPDATE (A_update_factor * update_scale(ROWS, COLUMNS, A_update_scale))
+
+#ifdef IS_adaptive_muon
+/* Of each row, where there are no fewer rows than columns, or else of each column: its sum of squares in the
+ * scaled update, and its second moment. */
+#define LINE_SUMS (MIXED + LEAST * LEAST)
+#define LINE_SECONDS (LINE_SUMS + MOST)
+#define LINE(i) (ROWS >= COLUMNS ? (i) / COLUMNS : (i) % COLUMNS)
+#define AT_LEAST(second) fmax(second, (float)A_moment2_epsilon)
+
+kernel void muon_sums(OPERANDS) {
+  long line = get_global_id(0);
+  double sum = 0, scale = SCALE_OF_UPDATE;
+  if (line >= MOST || SKIPPED || A_moment2 != moment2_normuon) return;
+  for (long i = 0; i < LEAST; i++) {
+    float x = X_NOW[ROWS == COLUMNS ? line * MOST + i : i * MOST + line] * (float)scale;
+    sum += (double)x * (double)x;
+  }
+  float before = STATE_1(ROWS >= COLUMNS ? line * COLUMNS : line);
+  LINE_SUMS[line] = (float)sum;
+  LINE_SECONDS[line] = (float)(A_moment2_beta * before + (1 - A_moment2_beta) * sum / (double)LEAST);
+}
+
+/* What keeps the norm of the update. */
+kernel void muon_kept(OPERANDS) {
+  local double room[LOCAL];
+  if (A_moment2 != moment2_normuon) return;
+  SUM_OVER(squares, MOST, LINE_SUMS[i]);
+  SUM_OVER(divided, MOST, LINE_SUMS[i] / AT_LEAST(LINE_SECONDS[i]));
+  if (get_local_id(0) == 0) AT_STEP->sums[1] = sqrt(squares) / fmax(sqrt(divided), A_moment2_epsilon);
+}
+#endif
+
 kernel void muon_store(OPERANDS) {
   long i = get_global_id(0);
   if (i >= N || SKIPPED) return;
-  double rows = ROWS, columns = COLUMNS;
-  double scale = A_update_scale == update_scale_tall       ? sqrt(fmax(1.0, rows / columns))
-                 : A_update_scale == update_scale_spectral ? sqrt(fmax(rows, columns))
-                 : A_update_scale == update_scale_rms      ? sqrt(rows / columns)
-                                                           : 1;
-  float rate = (float)(AT_STEP->lr * A_update_factor * scale);
-  float kept = (float)(1 - AT_STEP->lr * AT_STEP->decay);
-  BOX_OF(i);
+  double scale = SCALE_OF_UPDATE;
+  float rate = (float)(AT_STEP->lr * scale), kept = (float)(1 - AT_STEP->lr * AT_STEP->decay);
   float update = X_NOW[TURNED(i)], old = P(i);
+  BOX_OF(i);
+#ifdef IS_adaptive_muon
+  update *= (float)scale;
+  bool each = A_moment2 == moment2_adamuon;
+  float own = (float)A_moment2_beta * STATE_1(i) + (float)(1 - A_moment2_beta) * (update * update);
+  float second = each ? own : LINE_SECONDS[LINE(i)];
+  if (each) update /= sqrt(second) + (float)A_moment2_epsilon;
+  else update *= (float)(AT_STEP->sums[1] / sqrt((double)AT_LEAST(second)));
+  if (box >= 0) SET_Y2(box, second);
+#endif
   bool spared = A_cautious_decay && update * old < 0;
   if (box >= 0) SET_Y0(box, (spared ? old : old * kept) - rate * update);
 }
