@@ -39,6 +39,7 @@ static const nxc_front fronts[] = {
      .launcher = "deepspeed",
      .versions = nxc_neox_versions,
      .dated = true,
+     .whole_sections = true,
      .checks_all = true,
      .folds_dashes = true,
      .claims = nxc_neox_claims,

@@ -280,6 +280,7 @@ static void check_required(nxc_binding *binding) {
     nxc_bound *bound = &binding->options[i];
     bool nothing = is_void(bound);
     if ((bound->given && !nothing) || bound->inactive || bound->row->required == NULL) continue;
+    if (strstr(bound->row->name, "[].") != NULL) continue; /* each entry is judged by itself */
     if (!is_true(binding, bound, bound->row->required)) continue;
     if (nothing) report_void(binding, bound);
     bound->lacks = true;

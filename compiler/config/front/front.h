@@ -53,6 +53,7 @@ typedef struct nxc_front {
   const char
       *model_option;    /* the option that names the config.json of the model; NULL: options say the model */
   const char *launcher; /* starts its processes and gives each its variables (exports.c); NULL: none */
+  bool whole_sections;  /* no section of a file is completed by another file */
   bool one_family;      /* it takes every config.json for a Llama's */
   bool folds_dashes;    /* keys may be written with - or _ */
   bool checks_all;      /* a value that nothing reads is judged all the same */

@@ -68,6 +68,8 @@ static bool is_keyword(const json_t *root, const char *word, json_t *value, int 
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (strcmp(word, numbers[i]) == 0) return json_is_number(value);
   if (strcmp(word, "type") == 0) return is_type(value);
+  if (strcmp(word, "required") == 0)
+    return json_array_size(value) > 0 && json_is_string(json_array_get(value, 0));
   if (strcmp(word, "enum") == 0) return json_array_size(value) > 0;
   if (strcmp(word, "default") == 0) return true;
   if (strcmp(word, "deprecated") == 0 || strcmp(word, "additionalProperties") == 0)
@@ -129,6 +131,18 @@ int main(int argc, char **argv) {
   check(has(nx, "mesh", "additionalProperties", "false"), "nx", "sections are closed");
   check(has(nxdt, "model", "additionalProperties", "true"), "nxdt", "users' sections are open");
   check(has(nxdt, "trainer.devices", "minimum", "1"), "nxdt", "options");
+  json_t *neox = schema_of(argv[1], "neox"), *xorl = schema_of(argv[1], "xorl");
+  check(has(neox, "optimizer", "required", "[\"params\", \"type\"]") &&
+            has(neox, "zero_optimization", "required", "[\"stage\"]"),
+        "neox", "what a section must give");
+  check(json_object_get(neox, "required") == NULL && json_object_get(find(nxdt, "data"), "required") == NULL,
+        "neox", "a file may be a part");
+  const json_t *items = json_object_get(find(xorl, "data.datasets"), "items");
+  json_t *path = json_pack("[s]", "path");
+  check(json_equal(json_object_get(items, "required"), path), "xorl", "what an entry of a list must give");
+  json_decref(path);
+  json_decref(neox);
+  json_decref(xorl);
   json_decref(nx);
   json_decref(nxdt);
   return tap_end();
