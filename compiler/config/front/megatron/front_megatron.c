@@ -111,9 +111,17 @@ static bool looks_like_number(const nxc_launch_word *word) {
   return word->unset == NULL && isdigit((unsigned char)*word->text) && strchr(word->text, ':') == NULL;
 }
 
-/* --nproc_per_node 8, --nnodes=2: numbers only, since torchrun takes words and ranges too. */
+/* --nproc_per_node 8, --nnodes=2: numbers only, since torchrun takes words and ranges too; what Slurm is told
+ * stands behind it. */
 static void read_launcher(front *f, const nxc_launch_words *words) {
-  static const char *const names[] = {"nproc-per-node", "nnodes"};
+  static const struct {
+    const char *name, *key;
+    bool of_torchrun;
+  } names[] = {{"nproc-per-node", "nproc-per-node", true},
+               {"nnodes", "nnodes", true},
+               {"ntasks-per-node", "nproc-per-node", false},
+               {"nodes", "nnodes", false},
+               {"N", "nnodes", false}};
   for (size_t i = 0; i < words->n_items; i++) {
     const char *text = words->items[i].text, *equals = strchr(text, '=');
     char *name = nxc_arena_strndup(f->to.arena, text, equals ? (size_t)(equals - text) : strlen(text));
@@ -125,12 +133,12 @@ static void read_launcher(front *f, const nxc_launch_words *words) {
     else if (i + 1 < words->n_items) value = words->items[i + 1];
     nxc_value number;
     for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
-      if (strcmp(name, names[j]) != 0 || value.from_environment) continue;
+      if (strcmp(name, names[j].name) != 0 || value.from_environment) continue;
       if (nxc_text_to_int(f->to.arena, value.text, &number) && number.digits == NULL && number.integer > 0)
-        put_beside(f, section(f, "launch", value.at), names[j], &value, number);
-      else if (looks_like_number(&value))
+        put_beside(f, section(f, "launch", value.at), names[j].key, &value, number);
+      else if (names[j].of_torchrun && looks_like_number(&value))
         nxc_report(f->to.sink, "NX5907", NXC_SEVERITY_ERROR, value.at, NULL,
-                   "torchrun's --%s needs an integer above 0, and %s is none", names[j], value.text);
+                   "torchrun's --%s needs an integer above 0, and %s is none", name, value.text);
     }
   }
 }

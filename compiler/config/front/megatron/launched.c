@@ -82,12 +82,15 @@ static bool same_words(const nxc_launch_words *a, const nxc_launch_words *b) {
   return same;
 }
 
-/* --nnodes and --nproc-per-node, as text. */
+/* --nnodes, --nproc-per-node and what Slurm calls them, as text. */
 static const char *ranks_of(nxc_arena *arena, const nxc_launch_words *words) {
+  static const char *const beginnings[] = {"--nnodes", "--nproc", "--nodes", "--ntasks-per-node", "-N"};
   const char *found = "";
   for (size_t i = 0; i < words->n_items; i++) {
     const char *text = words->items[i].text, *next = i + 1 < words->n_items ? words->items[i + 1].text : "";
-    bool ranks = strncmp(text, "--nnodes", 8) == 0 || strncmp(text, "--nproc", 7) == 0;
+    bool ranks = false;
+    for (size_t k = 0; k < sizeof beginnings / sizeof *beginnings; k++)
+      ranks = ranks || strncmp(text, beginnings[k], strlen(beginnings[k])) == 0;
     if (ranks) found = nxc_arena_printf(arena, "%s %s %s", found, text, strchr(text, '=') ? "" : next);
   }
   return found;

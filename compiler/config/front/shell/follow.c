@@ -126,7 +126,10 @@ bool nxc_shell_run_script(nxc_shell *s, const nxc_text *words, size_t n_words, s
                                         : open_commands(s, &words[i], at, &text);
   if (commands != NULL && !s->failed) {
     if (written == NULL) s->texts[text].open = true;
+    nxc_launch_words job = s->job;
+    if (nxc_text_is(&words[0], "sbatch")) nxc_shell_read_job(s, written ? written : &s->texts[text].text);
     run_child(s, commands, words + i + 1, n_words - i - 1);
+    s->job = job;
     if (written == NULL) s->texts[text].open = false;
   }
   s->depth--;
@@ -145,7 +148,10 @@ bool nxc_shell_run_input(nxc_shell *s, const nxc_text *words, size_t at) {
   for (size_t i = 0; i < text.n_bytes; i++) text.marks[i] &= (unsigned char)~NXC_MARK_QUOTED;
   if (!nxc_shell_spend(s, text.n_bytes, at) || !nxc_shell_enter(s, at)) return true;
   nxc_shell_command *commands = read_commands(s, &text, "what it reads", at);
+  nxc_launch_words job = s->job;
+  nxc_shell_read_job(s, &text);
   if (commands != NULL) run_child(s, commands, NULL, 0);
+  s->job = job;
   s->depth--;
   return true;
 }

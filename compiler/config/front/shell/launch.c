@@ -223,17 +223,23 @@ static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size
   return any;
 }
 
+/* What the words hold: a script, a text, or lines to read. False: a program, which is started here. */
+static bool run_inside(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words,
+                       size_t program) {
+  size_t n_launches = nxc_shell_n_launches(s);
+  bool script = starts_script(words) && nxc_shell_run_script(s, words, program, command->at);
+  if (script && nxc_shell_n_launches(s) > n_launches) return true;
+  if (program < n_words) return false;
+  if (!open_texts(s, words, n_words, command->at)) nxc_shell_run_input(s, words, command->at);
+  return true;
+}
+
 void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words) {
   size_t program = find_program(s->arena, words, n_words);
-  size_t n_launches = nxc_shell_n_launches(s);
-  if (starts_script(words) && nxc_shell_run_script(s, words, program, command->at) &&
-      nxc_shell_n_launches(s) > n_launches)
-    return;
-  if (program == n_words) {
-    bool any = open_texts(s, words, n_words, command->at);
-    if (!any) nxc_shell_run_input(s, words, command->at);
-    return;
-  }
+  nxc_launch_words job = nxc_shell_enter_job(s, words, program, command->at);
+  bool inside = run_inside(s, command, words, n_words, program);
+  s->job = job;
+  if (inside) return;
   nxc_launch launch = {.program = path_of(s->arena, &words[program])};
   size_t at = words[program].n_bytes ? words[program].origins[0] : command->at;
   bool brought = at < command->at || nxc_shell_text_at(s, at) != nxc_shell_text_at(s, command->at);
@@ -245,6 +251,7 @@ void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_
                nxc_shell_word_of(s, &words[i], command->at));
     note_undefined(s, &words[i]);
   }
+  for (size_t i = 0; i < s->job.n_items; i++) add_word(s, &launch.launcher, s->job.items[i]);
   keep_variables(s, &launch);
   add_launch(s, &launch);
 }

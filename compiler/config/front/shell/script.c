@@ -119,6 +119,7 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink,
     nxc_shell_fail(s, strlen(source->text), "arguments hold no NUL bytes");
     return false;
   }
+  nxc_shell_read_job(s, &s->texts[0].text);
   nxc_shell_run_text(s, &s->texts[0].text, 0, false);
   if (!s->failed) nxc_shell_end_launches(s);
   return !s->failed;

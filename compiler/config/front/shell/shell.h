@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator of shell texts: variables and branches (state.c), words (expand.c, parameter.c,
  * surroundings.c, pattern.c), arithmetic (sum.c), tests (test.c), commands (run.c, redirect.c, flow.c,
- * builtins.c), other scripts (folders.c, follow.c), and which commands are launches (launch.c).
+ * builtins.c), other scripts (folders.c, follow.c), jobs
+ * (job.c), and which commands are launches (launch.c).
  *
  * Nothing is run. Where a condition cannot be told both ways are followed, and what they leave different is
  * unknown afterwards. A path that exits ends; what follows is told by the others. A script that ends because
@@ -109,6 +110,7 @@ typedef struct nxc_shell {
   size_t n_expanded, n_steps, n_followed;
   unsigned depth;
   nxc_launch_words options; /* commands that begin with one */
+  nxc_launch_words job;     /* what Slurm is told of the commands that are followed */
   struct nxc_shell_pending **pending; /* variables of launches that nothing sets */
   size_t n_pending;
   struct nxc_names *undefined;
@@ -250,6 +252,12 @@ void nxc_shell_redirect_input(nxc_shell *s, const nxc_shell_command *command);
 const nxc_shell_redirect *nxc_shell_written(nxc_shell *s, const nxc_shell_command *command, nxc_text *path);
 void nxc_shell_keep_written(nxc_shell *s, const nxc_text *path, const nxc_text *text, bool appends);
 const nxc_text *nxc_shell_written_file(nxc_shell *s, const nxc_text *path);
+
+/* -- job.c */
+/* Words of srun or sbatch count for what they run; gives what counted before, to be put back. */
+nxc_launch_words nxc_shell_enter_job(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
+/* #SBATCH lines of a text. */
+void nxc_shell_read_job(nxc_shell *s, const nxc_text *text);
 
 /* -- launch.c */
 void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words);
