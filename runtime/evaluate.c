@@ -35,7 +35,7 @@ static void open_evaluation(nxr_evaluations *evaluations, uint32_t index) {
   nxr_evaluation *e = &evaluations->at[index];
   uint64_t n_samples = nxr_data_samples(evaluations->data, record->dataset);
   *e = (nxr_evaluation){.record = record, .name = nx_plan_text(plan, record->name), .every = record->every,
-                        .n_batches = count_batches(record, n_samples, plan->run->global_batch),
+                        .n_batches = count_batches(record, n_samples, nx_plan_evaluated_batch(plan)),
                         .evaluated = UINT64_MAX,
                         .bytes_per_token = nxr_data_bytes_per_token(evaluations->data, record->dataset)};
   if (record->every_epochs > 0 && nxr_data_trained(evaluations->data) != NX_NONE)
@@ -50,6 +50,13 @@ bool nxr_evaluations_open(nxr_evaluations *evaluations, nxr_fault *fault) {
   evaluations->at = calloc((size_t)evaluations->n + 1, sizeof *evaluations->at);
   if (evaluations->at == NULL) return nxr_fault_set(fault, "out of memory");
   for (uint32_t i = 0; i < evaluations->n; i++) open_evaluation(evaluations, i);
+  const nx_run *run = evaluations->exec->machine->plan->run;
+  const nxr_evaluation *followed = nxr_plateau_is_used(run) && run->plateau.evaluation != NX_NONE
+                                       ? &evaluations->at[run->plateau.evaluation]
+                                       : NULL;
+  if (followed && followed->n_batches == 0)
+    return nxr_fault_set(fault, "the learning rate follows the loss of the set %s, which has not one sample",
+                         followed->name);
   return true;
 }
 
@@ -72,7 +79,7 @@ static bool is_due(const nxr_evaluation *e, uint64_t step) {
 /* ---- one evaluation ---- */
 
 static uint64_t samples_of(const nxr_evaluations *evaluations, const nxr_evaluation *e, uint64_t batch) {
-  uint64_t global_batch = evaluations->exec->machine->plan->run->global_batch;
+  uint64_t global_batch = nx_plan_evaluated_batch(evaluations->exec->machine->plan);
   uint64_t n_samples = nxr_data_samples(evaluations->data, e->record->dataset), first = batch * global_batch;
   if (repeats(e->record)) return global_batch;
   return first >= n_samples ? 0 : n_samples - first < global_batch ? n_samples - first : global_batch;

@@ -65,20 +65,19 @@ static void place(const nxr_reference *reference, const double *found, uint64_t 
                   uint64_t n) {
   const nx_plan *plan = plan_of(reference);
   const nx_run *run = plan->run;
-  uint64_t share = run->global_batch / run->data_size;
+  uint64_t share = nx_plan_evaluated_batch(plan) / run->data_size;
   uint64_t rank = (uint64_t)nx_constant_value(plan, run->data_rank, reference->world->rank, 0);
-  uint64_t first = batch * run->global_batch + rank * share;
+  uint64_t first = batch * nx_plan_evaluated_batch(plan) + rank * share;
   for (uint64_t i = 0; i < share && first + i < n; i++) sums[first + i] = found[i];
 }
 
 static bool ask_set(nxr_reference *reference, uint32_t set, bool says, double *sums, nxr_fault *fault) {
-  const nx_run *run = plan_of(reference)->run;
   uint64_t n = nxr_data_documents(reference->data, set);
   nxr_evaluated evaluated;
   bool good = true;
   nxr_data_refer(reference->data, set, NULL);
   nxr_data_in_order(reference->data, set, true);
-  for (uint64_t batch = 0; good && batch * run->global_batch < n; batch++) {
+  for (uint64_t batch = 0; good && batch * nx_plan_evaluated_batch(plan_of(reference)) < n; batch++) {
     good = nxr_exec_evaluate(reference->exec, set, batch, 0, &evaluated, fault);
     if (good && says) place(reference, reference->exec->sequence_sums, batch, sums, n);
     nxr_world_beat();

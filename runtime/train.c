@@ -98,7 +98,7 @@ static void adapt(nxr_training *run, const nxr_numbers *numbers) {
 
 static bool run_step(nxr_training *run, nxr_numbers *numbers) {
   double start = nxr_clock_s();
-  if (!nxr_exec_step(&run->exec, run->done, &run->scale, numbers, &run->fault)) {
+  if (!nxr_exec_step(&run->exec, run->done, &run->scale, &run->plateau, numbers, &run->fault)) {
     fprintf(stderr, "nxrun: rank %u, step %llu: %s\n", run->world->rank, (unsigned long long)run->done + 1,
             run->fault.text);
     nxr_world_abort(NXR_EXIT_FAILED);
@@ -166,6 +166,18 @@ static void judge(nxr_training *run, double loss) {
   else if (by->evaluated == run->done) run->score.known = true, run->score.loss = by->loss;
 }
 
+/* The learning rate's next look at the loss that it follows, where one is due. */
+static void follow(nxr_training *run, const nxr_numbers *numbers) {
+  const nx_plateau *plateau = &run->plan->run->plateau;
+  if (!nxr_plateau_is_used(run->plan->run)) return;
+  const nxr_evaluation *by =
+      plateau->evaluation == NX_NONE ? NULL : &run->evaluations.at[plateau->evaluation];
+  bool is_new = by == NULL || by->evaluated == run->done;
+  if (is_new) run->plateau.loss = by ? by->loss : numbers->loss;
+  bool due = plateau->every ? run->done % plateau->every == 0 && !isnan(run->plateau.loss) : is_new;
+  if (due) nxr_plateau_look(&run->plateau, plateau, numbers->lr);
+}
+
 /* What cannot be read ends the run: ranks that could are waiting. */
 static void end_unread(const nxr_training *run) {
   fprintf(stderr, "nxrun: rank %u, evaluation after step %llu: %s\n", run->world->rank,
@@ -220,6 +232,7 @@ static bool between(nxr_training *run, const nxr_numbers *numbers, double start_
   if (!nxr_saves_continue(run, votes[BUSY])) return false;
   *stop = !evaluate(run, nxr_evaluate_step) || votes[STOP];
   judge(run, numbers->loss);
+  follow(run, numbers);
   double since_s = nxr_timers_now(&run->timers);
   bool good = !run->unsaved && nxr_saves_step(run, votes[SAVE]);
   nxr_timers_add(&run->timers, NXR_TIMER_SAVE, since_s);
@@ -245,6 +258,10 @@ static bool train(nxr_training *run, uint64_t last, const char **why, bool *stop
   if (run->done == 0) evaluate(run, nxr_evaluate_sanity);
   if (run->unsaved) return false;
   while (run->done < last && !*stop) {
+    if (nx_plan_skips(run->plan, run->done)) {
+      run->done++;
+      continue;
+    }
     nxr_profile_step(&run->profile, run->done + 1);
     run_step(run, &numbers);
     if (!merge_adapters(run)) return false;

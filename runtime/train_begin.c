@@ -319,6 +319,8 @@ static bool count_steps(nxr_training *run) {
 bool nxr_training_load(nxr_training *run) {
   run->world->phase = "while data and weights are read";
   run->scale = nxr_loss_scale_begin(run->plan->run);
+  run->plateau = nxr_plateau_begin();
+  run->checkpoint.run.plateau = &run->plateau;
   run->checkpoint.run.scale = &run->scale;
   run->checkpoint.run.score = &run->score;
   run->checkpoint.run.optimizer_began = &run->exec.optimizer_began;

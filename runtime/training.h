@@ -29,6 +29,7 @@ typedef struct nxr_training {
   nxr_reference reference;
   nxr_profile profile;
   nxr_loss_scale scale;
+  nxr_plateau plateau;
   nxr_score score; /* of the next checkpoint */
   nxr_metrics metrics;
   nxr_timers timers;

@@ -66,6 +66,7 @@ typedef struct nx_plan {
   const nx_measure *measures;
   const nx_evaluation *evaluations;
   const uint64_t *extra_saves;
+  const uint64_t *skipped;
   const nx_setting_record *settings;
   const nx_dataset *datasets;
   const nx_source *sources;
@@ -165,6 +166,12 @@ uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches, uint32_t mo
 nx_phase nx_plan_phase(const nx_plan *plan, uint64_t step);
 /* Sequences that are trained on before a step. */
 uint64_t nx_plan_samples_before(const nx_plan *plan, uint64_t step);
+/* Sequences of an evaluation's batch. */
+uint32_t nx_plan_evaluated_batch(const nx_plan *plan);
+/* Whether this step, from 0, is left out. */
+bool nx_plan_skips(const nx_plan *plan, uint64_t step);
+/* How many steps are left out before this one, and the sequences of their batches. */
+uint64_t nx_plan_skipped_before(const nx_plan *plan, uint64_t step, uint64_t *samples);
 /* That of an operator; NULL: it has none. */
 const nx_route *nx_plan_route(const nx_plan *plan, uint32_t operator);
 const char *nx_way_name(nx_way way);

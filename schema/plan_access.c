@@ -231,6 +231,26 @@ uint64_t nx_plan_samples_before(const nx_plan *plan, uint64_t step) {
   return phase.first_sample + (step - phase.first_step) * phase.global_batch;
 }
 
+uint32_t nx_plan_evaluated_batch(const nx_plan *plan) {
+  const nx_schedule *schedule = nx_plan_schedule(plan, NX_SCHEDULE_EVALUATE);
+  const nx_run *run = plan->run;
+  return schedule ? run->micro_batch * schedule->n_micro_batches * run->data_size : run->global_batch;
+}
+
+bool nx_plan_skips(const nx_plan *plan, uint64_t step) {
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SKIPPED] && plan->skipped[i] <= step + 1; i++)
+    if (plan->skipped[i] == step + 1) return true;
+  return false;
+}
+
+uint64_t nx_plan_skipped_before(const nx_plan *plan, uint64_t step, uint64_t *samples) {
+  uint32_t n = 0;
+  *samples = 0;
+  for (; n < plan->n[NX_SECTION_SKIPPED] && plan->skipped[n] <= step; n++)
+    *samples += nx_plan_phase(plan, plan->skipped[n] - 1).global_batch;
+  return n;
+}
+
 const nx_recipe *nx_source_recipe(const nx_plan *plan, const nx_source *source) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_RECIPES]; i++)
     if (plan->recipes[i].prefix == source->prefix) return &plan->recipes[i];

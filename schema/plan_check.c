@@ -38,6 +38,7 @@ static bool check_records(const nx_checker *check) {
       {NX_SECTION_MEASURES, nx_check_measure},
       {NX_SECTION_EVALUATIONS, nx_check_evaluation},
       {NX_SECTION_EXTRA_SAVES, nx_check_extra_save},
+      {NX_SECTION_SKIPPED, nx_check_skipped},
   };
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     for (uint32_t index = 0; index < check->plan->n[checks[i].section]; index++)

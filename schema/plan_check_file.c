@@ -43,6 +43,7 @@ static const section_row section_rows[NX_SECTION_END] = {
     [NX_SECTION_SOURCES] = {"sources", sizeof(nx_source), false, true, AT(sources)},
     [NX_SECTION_SCHEDULES] = {"schedules", sizeof(nx_schedule), true, true, AT(schedules)},
     [NX_SECTION_EXTRA_SAVES] = {"extra saves", sizeof(uint64_t), false, false, AT(extra_saves)},
+    [NX_SECTION_SKIPPED] = {"skipped steps", sizeof(uint64_t), false, true, AT(skipped)},
     [NX_SECTION_EVALUATIONS] = {"evaluations", sizeof(nx_evaluation), false, false, AT(evaluations)},
     [NX_SECTION_RECIPES] = {"recipes", sizeof(nx_recipe), false, true, AT(recipes)},
     [NX_SECTION_FIXED_VALUES] = {"fixed values", sizeof(nx_fixed_value), false, true, AT(fixed_values)},

@@ -182,6 +182,8 @@ static bool is_good_count(const nx_plan *plan, uint32_t index) {
   bool again = schedule->flags && less && !schedule[-1].flags;
   if (again && schedule->n_micro_batches == schedule[-1].n_micro_batches) return true;
   if (less) return schedule->n_micro_batches > 0 && schedule->n_micro_batches < schedule[-1].n_micro_batches;
+  if (schedule->kind == NX_SCHEDULE_EVALUATE)
+    return schedule->n_micro_batches > 0 && schedule->n_micro_batches <= plan->run->n_micro_batches;
   return schedule->n_micro_batches == plan->run->n_micro_batches;
 }
 

@@ -61,6 +61,7 @@ bool nx_check_phase(const nx_checker *check, uint32_t index);
 /* plan_check_run.c */
 bool nx_check_evaluation(const nx_checker *check, uint32_t index);
 bool nx_check_measure(const nx_checker *check, uint32_t index);
+bool nx_check_skipped(const nx_checker *check, uint32_t index);
 bool nx_check_extra_save(const nx_checker *check, uint32_t index);
 bool nx_check_setting(const nx_checker *check, uint32_t index);
 bool nx_check_provenance(const nx_checker *check, uint32_t index);

@@ -38,6 +38,13 @@ bool nx_check_extra_save(const nx_checker *check, uint32_t index) {
   return true;
 }
 
+bool nx_check_skipped(const nx_checker *check, uint32_t index) {
+  const uint64_t *step = &check->plan->skipped[index];
+  if (*step == 0 || (index > 0 && step[-1] >= *step))
+    return nx_flaw(check, step, "the steps that are left out are out of order");
+  return true;
+}
+
 bool nx_check_setting(const nx_checker *check, uint32_t index) {
   const nx_setting_record *setting = &check->plan->settings[index];
   if (!nx_is_provenance_text(check->plan, setting->path) ||
@@ -65,6 +72,7 @@ bool nx_check_run_counts(const nx_checker *check) {
       run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
       run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
       run->stochastic > 1 || run->pair_atoms >= (UINT64_C(1) << plan->n[NX_SECTION_ATOMS]) ||
+      run->reserved_end != 0 ||
       !nx_is_string(plan, run->tensor_parts) ||
       !nx_is_string(plan, run->init_from))
     return nx_flaw(check, run, "the run is malformed");
@@ -157,6 +165,19 @@ static bool check_loss_scale(const nx_checker *check) {
   return true;
 }
 
+/* A metric is followed by a count of reductions, which the host writes. */
+static bool check_plateau(const nx_checker *check) {
+  const nx_plan *plan = check->plan;
+  const nx_plateau *plateau = &plan->run->plateau;
+  if (plan->run->reductions == NX_NONE) return true;
+  if (!(plateau->factor > 0 && plateau->factor <= 1) || !(plateau->least >= 0 && plateau->least <= DBL_MAX) ||
+      !(plateau->threshold >= 0 && plateau->threshold <= DBL_MAX) || plateau->rules > NX_PLATEAU_RULES ||
+      !(plateau->least_change >= 0 && plateau->least_change <= DBL_MAX) ||
+      !nx_is_index_or_none(plan, plateau->evaluation, NX_SECTION_EVALUATIONS))
+    return nx_flaw(check, plan->run, "the run's plateau is malformed");
+  return true;
+}
+
 /* Both have the shape of the labels, as often as there are later ones. */
 static bool check_later(const nx_checker *check, int64_t batch, int64_t sequence) {
   const nx_plan *plan = check->plan;
@@ -199,7 +220,7 @@ bool nx_check_run_values(const nx_checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
   if (!check_sequence(check) || !check_loss_scale(check) || !check_objective(check) ||
-      !check_merging(check))
+      !check_merging(check) || !check_plateau(check))
     return false;
   int64_t batch = run->micro_batch, part = run->sequence / run->ring_size,
           sequence = part / run->ulysses_size;
@@ -229,6 +250,7 @@ bool nx_check_run_values(const nx_checker *check) {
       {run->sequence_sums, NX_f64, NX_ARENA_scalar, batch, 1, true},
       {run->metrics, NX_f64, NX_ARENA_scalar, NX_N_PAIR_METRICS, 1, true},
       {run->updates, NX_i64, NX_ARENA_input, 1, 1, true},
+      {run->reductions, NX_i64, NX_ARENA_input, 1, 1, true},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     if (wanted[i].optional && wanted[i].value == NX_NONE) continue;

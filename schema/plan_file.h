@@ -11,7 +11,7 @@
 #define NX_PLAN_MAGIC "\x89NXP\r\n\x1a\n"
 
 enum {
-  NX_PLAN_MAJOR = 6,
+  NX_PLAN_MAJOR = 7,
   NX_PLAN_MINOR = 0,
   NX_PLAN_ALIGNMENT = 64,
   NX_MAX_ATOMS = 16,
@@ -72,6 +72,7 @@ typedef enum nx_section_type {
   NX_SECTION_FIXED_VALUES,
   NX_SECTION_MEASURES, /* numbers of a step that are logged beside its loss */
   NX_SECTION_PHASES,  /* of a training whose batch grows; none: all steps have run.global_batch */
+  NX_SECTION_SKIPPED, /* u64 steps, from 1, ascending: their data is passed over, and nothing is trained */
   NX_SECTION_ROUTES,  /* of collectives between hosts; they change no number of the training */
   NX_SECTION_END
 } nx_section_type;

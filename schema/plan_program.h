@@ -138,7 +138,7 @@ enum { NX_SCHEDULE_COMPRESSED = 1 /* its steps run the operators of compressed r
 /* What all stages do for one batch. The schedules' items stand one after another, the training's first: that
  * of run.n_micro_batches, then those of fewer, which steps have while the batch grows; behind each, where
  * there is one, the same with compressed reductions. There is one for an evaluation at most, of
- * run.n_micro_batches. */
+ * as many or fewer. */
 typedef struct nx_schedule {
   uint32_t name; /* string */
   uint32_t kind; /* nx_schedule_kind */

@@ -8,6 +8,24 @@
 #include "schema/plan_file.h"
 #include "schema/targets.h"
 
+enum {
+  NX_PLATEAU_GREATER = 1,  /* a greater loss is a better one */
+  NX_PLATEAU_ABSOLUTE = 2, /* `threshold` is a difference, not a share of the best */
+  NX_PLATEAU_RULES = 3
+};
+
+/* A learning rate that is reduced while a loss gets no better. */
+typedef struct nx_plateau {
+  double factor, least;   /* of a reduction; below which none goes */
+  double threshold;       /* what is no more better than this is no better */
+  double least_change;    /* a reduction by no more than this is none */
+  uint64_t every;         /* steps between two looks; 0: one at each new loss */
+  uint32_t patience;      /* looks without a better loss that are passed over */
+  uint32_t cooldown;      /* looks behind a reduction that count for nothing */
+  uint32_t rules;         /* NX_PLATEAU_* */
+  uint32_t evaluation;    /* whose loss that is, or NX_NONE: that of the step */
+} nx_plateau;
+
 /* The run: one record. Value indices name what the host writes and reads. */
 typedef struct nx_run {
   uint32_t n_ranks;
@@ -87,8 +105,11 @@ typedef struct nx_run {
   uint32_t pair_atoms;
   uint32_t tensor_parts; /* string: JSON, which parts of a model the tensors of checkpoints hold, where a
                           * run may begin with those of another system (runtime/foreign); "": it does not */
+  uint32_t reductions; /* value [1] i64 in arena input: of the learning rate so far, or NX_NONE */
+  uint32_t reserved_end;
+  nx_plateau plateau;  /* when they come */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 312, "plan run");
+_Static_assert(sizeof(nx_run) == 376, "plan run");
 
 enum {
   NX_MEASURE_ROOT = 1,     /* the square root is logged, */

@@ -318,6 +318,7 @@ static void bind(compilation *c) {
   if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);
   else read_model_config(c);
   nxc_binding_apply(out->binding);
+  nxc_init_from_take_model(out->binding, !shares);
   set_kind(c);
   bool chosen =
       c->front->versions != NULL && (dialect_told(c) == NULL || strchr(dialect_told(c), '@') == NULL);

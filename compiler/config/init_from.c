@@ -5,16 +5,22 @@
 #include "compiler/config/binding/model_config.h"
 #include "compiler/settings/domain.h"
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { TEXT_BYTES_MAX = 16 * 1024 * 1024 };
 
-typedef struct comparison {
+typedef struct comparison comparison;
+struct comparison {
   nxc_binding *binding; /* of the model that is compiled */
-  const char *name;     /* of the file that says other things */
-} comparison;
+  const char *name;     /* of the file that says things of another */
+  const nxc_source *text;
+  nxc_setting_id of; /* the setting that names its folder */
+  void (*tell)(const comparison *c, nxc_setting_id id, const char *key, const nxc_value *told);
+};
 
 /* The file of this name beside the weights; NULL where there is none. */
 static const char *beside(nxc_arena *arena, const char *weights, const char *name) {
@@ -24,6 +30,28 @@ static const char *beside(nxc_arena *arena, const char *weights, const char *nam
   if (stat(weights, &status) == 0 && S_ISDIR(status.st_mode)) folder = weights;
   const char *path = nxc_arena_printf(arena, "%s/%s", folder, name);
   return access(path, R_OK) == 0 ? path : NULL;
+}
+
+/* A run's folder means its newest checkpoint, or that of checkpoint.load_step. */
+static const char *newest(const nxc_binding *binding, const char *folder) {
+  const char *checkpoints = nxc_arena_printf(binding->arena, "%s/checkpoints", folder);
+  const nxc_settings *settings = binding->settings;
+  bool named = nxc_has(settings, NX_SETTING_CHECKPOINT_LOAD_STEP);
+  int64_t found = -1, wanted = named ? nxc_int(settings, NX_SETTING_CHECKPOINT_LOAD_STEP) : 0;
+  DIR *open = opendir(checkpoints);
+  if (open == NULL) return folder;
+  for (const struct dirent *entry; (entry = readdir(open)) != NULL;) {
+    char *end;
+    if (strncmp(entry->d_name, "step-", 5) != 0) continue;
+    int64_t step = strtoll(entry->d_name + 5, &end, 10);
+    bool is_it = end != entry->d_name + 5 && *end == '\0' && (wanted == 0 || step == wanted);
+    if (is_it && step > found) {
+      found = step;
+      folder = nxc_arena_printf(binding->arena, "%s/%s", checkpoints, entry->d_name);
+    }
+  }
+  closedir(open);
+  return folder;
 }
 
 /* -- comparing ------------------------------------------------------------------------------------------- */
@@ -75,8 +103,8 @@ static void compare(const comparison *c, nxc_setting_id id, const char *key, con
   nxc_report(binding->sink, "NX1321", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
              nxc_settings_span(binding->settings, id),
              nxc_arena_printf(binding->arena, "set %s to %s, or begin from other weights", path, shown),
-             "the weights of run.init_from are of another model: %s is %s here, and %s%s in %s", path,
-             nxc_settings_show(binding->settings, id), shown, named, c->name);
+             "the weights of %s are of another model: %s is %s here, and %s%s in %s", nxc_setting_path(c->of),
+             path, nxc_settings_show(binding->settings, id), shown, named, c->name);
 }
 
 /* -- config.json ----------------------------------------------------------------------------------------- */
@@ -102,8 +130,9 @@ static void report_others(const comparison *c, const nxc_binding *told) {
     if (!bound->given || !bound->refused || tells(told, bound)) continue;
     nxc_report(c->binding->sink, "NX1321", c->binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
                bound->at, "begin from other weights",
-               "the weights of run.init_from are of a model that nxrun does not have: %s is %s: %s",
-               bound->row->name, nxc_value_show(told->arena, bound->value), bound->row->why);
+               "the weights of %s are of a model that nxrun does not have: %s is %s: %s",
+               nxc_setting_path(c->of), bound->row->name, nxc_value_show(told->arena, bound->value),
+               bound->row->why);
   }
 }
 
@@ -144,7 +173,7 @@ static bool takes_names(const comparison *c, nxc_setting_id id, const nxc_bindin
 }
 
 /* What the file does not say is as transformers has it, if the family is known. */
-static void compare_config(const comparison *c, const nxc_source *text) {
+static void tell_config(const comparison *c, const nxc_source *text) {
   nxc_binding *told = read_config(c->binding, text);
   if (told == NULL) {
     nxc_report(c->binding->sink, "NX1315", NXC_SEVERITY_WARNING, (nxc_span){text, 1, 1, 1}, NULL,
@@ -152,20 +181,22 @@ static void compare_config(const comparison *c, const nxc_source *text) {
     return;
   }
   bool known = nxc_binding_read_family(told) != NULL;
-  report_others(c, told);
+  if (c->tell == compare) report_others(c, told);
   for (size_t i = 0; i < NX_N_SETTINGS; i++) {
     nxc_setting_id id = (nxc_setting_id)i;
     const nxc_provenance *from = nxc_settings_from(told->settings, id);
     bool said = from->kind == NXC_FROM_MODEL_CONFIG;
     bool meant = known && (is_of_model(told, from) || id == NX_SETTING_MODEL_ROPE_SCALING);
-    if ((said || meant) && !is_idle(told, id) && !takes_names(c, id, told))
-      compare(c, id, from->option ? from->option : "rope_scaling", nxc_settings_value(told->settings, id));
+    bool all = known && c->tell != compare && nxc_settings_known(told->settings, id);
+    if ((said || meant || all) && !is_idle(told, id) && !takes_names(c, id, told))
+      c->tell(c, id, from->option ? from->option : all ? nxc_setting_path(id) : "rope_scaling",
+              nxc_settings_value(told->settings, id));
   }
 }
 
 /* -- manifest.json --------------------------------------------------------------------------------------- */
 
-static void compare_manifest(const comparison *c, const nxc_source *text) {
+static void tell_manifest(const comparison *c, const nxc_source *text) {
   json_t *root = json_loadb(text->text, text->n_bytes, 0, NULL), *value;
   const char *path;
   json_object_foreach(json_object_get(root, "settings"), path, value) {
@@ -174,7 +205,7 @@ static void compare_manifest(const comparison *c, const nxc_source *text) {
     nxc_value told = nxc_value_of_json(c->binding->arena, value);
     nxc_verdict verdict = nxc_domain_judge(c->binding->arena, &nxc_setting_rows[id].domain, &told, true);
     bool says_nothing = told.kind == NXC_NULL && id != NX_SETTING_MODEL_SLIDING_WINDOW;
-    if (verdict.misfit == NXC_FITS && !says_nothing) compare(c, id, path, verdict.value);
+    if (verdict.misfit == NXC_FITS && !says_nothing) c->tell(c, id, path, verdict.value);
   }
   json_decref(root);
 }
@@ -183,18 +214,89 @@ static void compare_manifest(const comparison *c, const nxc_source *text) {
 
 typedef struct description {
   const char *name;
-  void (*compare)(const comparison *c, const nxc_source *text);
+  void (*tell)(const comparison *c, const nxc_source *text);
 } description;
 
-static const description descriptions[] = {{"config.json", compare_config},
-                                           {"manifest.json", compare_manifest}};
+static const description descriptions[] = {{"config.json", tell_config}, {"manifest.json", tell_manifest}};
+enum { N_DESCRIPTIONS = sizeof descriptions / sizeof *descriptions };
+
+/* What stands beside the weights is told; false where nothing does. */
+static bool tell_one(comparison *c, const char *weights, const description *of) {
+  c->name = beside(c->binding->arena, weights, of->name);
+  c->text = c->name ? nxc_source_read(c->binding->arena, c->name, TEXT_BYTES_MAX) : NULL;
+  if (c->text != NULL) of->tell(c, c->text);
+  return c->text != NULL;
+}
+
+static bool tell(comparison *c, const char *weights) {
+  bool found = false;
+  for (size_t i = 0; i < N_DESCRIPTIONS; i++) found = tell_one(c, weights, &descriptions[i]) || found;
+  return found;
+}
+
+/* The manifest says everything, where there is one. */
+static bool tell_best(comparison *c, const char *weights) {
+  for (size_t i = N_DESCRIPTIONS; i > 0; i--)
+    if (tell_one(c, weights, &descriptions[i - 1])) return true;
+  return false;
+}
 
 void nxc_init_from_check(nxc_binding *binding) {
-  if (!nxc_has(binding->settings, NX_SETTING_RUN_INIT_FROM)) return;
-  const char *weights = nxc_text(binding->settings, NX_SETTING_RUN_INIT_FROM);
-  for (size_t i = 0; i < sizeof descriptions / sizeof *descriptions; i++) {
-    const char *path = beside(binding->arena, weights, descriptions[i].name);
-    const nxc_source *text = path ? nxc_source_read(binding->arena, path, TEXT_BYTES_MAX) : NULL;
-    if (text != NULL) descriptions[i].compare(&(comparison){binding, path}, text);
-  }
+  const nxc_settings *settings = binding->settings;
+  comparison c = {.binding = binding, .of = NX_SETTING_RUN_INIT_FROM, .tell = compare};
+  if (nxc_has(settings, c.of)) tell(&c, nxc_text(settings, c.of));
+  c.of = NX_SETTING_MODEL_FROM_CHECKPOINT;
+  if (nxc_has(settings, c.of)) tell_best(&c, newest(binding, nxc_text(settings, c.of)));
+}
+
+/* -- a model that is the checkpoint's -------------------------------------------------------------------- */
+
+/* What Megatron takes of a checkpoint only where nothing is given. */
+static bool stays_as_given(const nxc_settings *settings, nxc_setting_id id) {
+  static const nxc_setting_id sizes[] = {
+      NX_SETTING_MODEL_LAYERS,        NX_SETTING_MODEL_HIDDEN,   NX_SETTING_MODEL_FFN_HIDDEN,
+      NX_SETTING_MODEL_HEADS,         NX_SETTING_MODEL_HEAD_DIM, NX_SETTING_MODEL_SEQUENCE,
+      NX_SETTING_MODEL_MAX_POSITIONS, NX_SETTING_MODEL_VOCAB};
+  bool is_size = false;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) is_size = is_size || sizes[i] == id;
+  return is_size && nxc_settings_from(settings, id)->kind >= NXC_FROM_FILE;
+}
+
+static bool is_taken(nxc_setting_id id) {
+  const nxc_setting_row *row = &nxc_setting_rows[id];
+  bool beside_it = strncmp(row->path, "mesh.", 5) == 0 || strncmp(row->path, "lora.", 5) == 0;
+  bool drops = id == NX_SETTING_MODEL_HIDDEN_DROPOUT || id == NX_SETTING_MODEL_ATTENTION_DROPOUT;
+  return drops || id == NX_SETTING_MODEL_SEQUENCE || (row->changes == NXC_CHANGES_CHECKPOINT && !beside_it);
+}
+
+static void take(const comparison *c, nxc_setting_id id, const char *key, const nxc_value *told) {
+  nxc_settings *settings = c->binding->settings;
+  const nxc_provenance *before = nxc_settings_from(settings, id);
+  if (told == NULL || !is_taken(id) || stays_as_given(settings, id)) return;
+  const char *option = strcmp(key, nxc_setting_path(id)) == 0 ? NULL : key;
+  const nxc_provenance from = {.kind = NXC_FROM_MODEL_CONFIG, .at = {c->text, 1, 1, 1}, .option = option};
+  bool differs = before->kind >= NXC_FROM_FILE && !nxc_value_equal(before->value, told);
+  if (differs)
+    nxc_report(c->binding->sink, "NX1323", NXC_SEVERITY_NOTE, before->at, "leave it out",
+               "%s is %s in %s, which counts over %s", nxc_setting_path(id),
+               nxc_value_show(c->binding->arena, told), c->name, before->option);
+  nxc_value *kept = nxc_arena_alloc(c->binding->arena, sizeof *kept);
+  *kept = *told;
+  nxc_settings_override(settings, id, kept, &from, c->binding->sink);
+}
+
+void nxc_init_from_take_model(nxc_binding *binding, bool required) {
+  const nxc_settings *settings = binding->settings;
+  const nxc_setting_id id = NX_SETTING_MODEL_FROM_CHECKPOINT;
+  if (!nxc_has(settings, id)) return;
+  const char *folder = nxc_text(settings, id);
+  comparison c = {.binding = binding, .of = id, .tell = take};
+  if (tell_best(&c, newest(binding, folder))) return;
+  bool refused = required && binding->for_nxrun;
+  nxc_report(binding->sink, "NX1401", refused ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
+             nxc_settings_span(settings, id),
+             "name a checkpoint of nxrun or a folder with a config.json, or leave it out and give the sizes",
+             "nxrun cannot execute %s: the plan needs the model before it runs, and %s has no manifest.json "
+             "and no config.json that nxcfg can read",
+             nxc_setting_name_in_dialect(settings, id), *folder ? folder : "an empty name");
 }

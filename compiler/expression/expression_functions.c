@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/expression/expression_batches.h"
 #include "compiler/expression/expression_cuts.h"
 #include "compiler/expression/expression_function.h"
 #include "compiler/expression/expression_ramp.h"
@@ -20,6 +21,9 @@ static const nxc_expression_function system_functions[] = {
     {"deepspeed_cuts", 4, 8, false, nxc_call_deepspeed_cuts, NULL},
     {"ramped_steps", 5, 5, false, nxc_call_ramped_steps, NULL},
     {"growth", 4, 4, false, nxc_call_growth, NULL},
+    {"batch_sizes", 2, 2, false, nxc_call_batch_sizes, NULL},
+    {"last_batch_size", 2, 2, false, nxc_call_last_batch_size, NULL},
+    {"batch_steps", 3, 3, false, nxc_call_batch_steps, NULL},
     {0},
 };
 

@@ -378,6 +378,7 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   bool grown = judge_growth(settings, sink, t), paired = nxc_pairs_judge(settings, sink, t);
   grouped = judge_prediction(settings, sink, t) && grouped;
   grouped = nxc_evaluations_judge(settings, sink, &t->evaluations) && grouped;
+  grouped = nxc_plateau_judge(settings, sink, &t->plateau) && grouped;
   return judge_adapters(settings, sink, t) && judge_pipeline(settings, sink, t) && formed && mixed && named &&
          grouped && grown && paired;
 }

@@ -84,6 +84,31 @@ static void read_scale(const json_t *manifest, nxr_loss_scale *scale) {
   *scale = (nxr_loss_scale){factor, (uint32_t)n_good, (uint32_t)n_left, (uint64_t)n_skipped};
 }
 
+static json_t *make_plateau(const nxr_manifest_run *run) {
+  const nxr_plateau *plateau = run->plateau;
+  if (plateau == NULL || !nxr_plateau_is_used(run->plan->run)) return NULL;
+  return json_pack("{s:o*, s:o*, s:I, s:I, s:I}", "best",
+                   isfinite(plateau->best) ? json_real(plateau->best) : NULL, "loss",
+                   isfinite(plateau->loss) ? json_real(plateau->loss) : NULL, "bad",
+                   (json_int_t)plateau->n_bad, "cooling", (json_int_t)plateau->n_cooling, "reductions",
+                   (json_int_t)plateau->n_reductions);
+}
+
+/* As read_scale; losses that are not there are none yet. */
+static void read_plateau(const json_t *manifest, nxr_plateau *plateau) {
+  const json_t *from = json_object_get(manifest, "plateau");
+  const json_t *best = json_object_get(from, "best"), *loss = json_object_get(from, "loss");
+  json_int_t n_bad, n_cooling, n_reductions;
+  if (plateau == NULL ||
+      json_unpack((json_t *)(uintptr_t)from, "{s:I, s:I, s:I}", "bad", &n_bad, "cooling", &n_cooling,
+                  "reductions", &n_reductions) != 0 ||
+      n_bad < 0 || n_cooling < 0 || n_reductions < 0)
+    return;
+  *plateau = (nxr_plateau){json_is_number(best) ? json_number_value(best) : NAN,
+                           json_is_number(loss) ? json_number_value(loss) : NAN, (uint64_t)n_bad,
+                           (uint64_t)n_cooling, (uint64_t)n_reductions};
+}
+
 static json_t *make_began(const nxr_manifest_run *run) {
   bool counted = run->optimizer_began && run->plan->run->updates != NX_NONE;
   return counted ? json_integer((json_int_t)*run->optimizer_began) : NULL;
@@ -120,10 +145,11 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                         json_pack("{s:I, s:s}", "bytes", (json_int_t)files[i].n_bytes, "sum", sum));
   }
   nx_hex(run->plan->header->plan_id, hex);
-  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*, s:o*, s:o*}", "format", FORMAT, "version",
-                   VERSION, "plan_id", hex, "step", (json_int_t)step, "files", entries, "settings",
+  return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o*}", "format", FORMAT,
+                   "version", VERSION, "plan_id", hex, "step", (json_int_t)step, "files", entries, "settings",
                    make_settings(run->plan), "dataset", make_dataset(run->dataset), "loss_scale",
-                   make_scale(run), "score", make_score(run), "optimizer_began", make_began(run));
+                   make_scale(run), "score", make_score(run), "optimizer_began", make_began(run),
+                   "plateau", make_plateau(run));
 }
 
 bool nxr_manifest_has_base(const nx_plan *plan) {
@@ -371,6 +397,7 @@ bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nx
                             nxr_fault *fault) {
   if (!check_plan(manifest, folder, run, fault) || !check_dataset(manifest, folder, run, fault)) return false;
   read_scale(manifest, run->scale);
+  read_plateau(manifest, run->plateau);
   if (run->score) nxr_manifest_score(manifest, run->score);
   read_began(manifest, (uint64_t)json_integer_value(json_object_get(manifest, "step")), run->optimizer_began);
   return true;

@@ -5,7 +5,8 @@
  *    "files": {name: {"bytes": n, "sum": hex}}, "settings": {path: value},
  *    "dataset": {"documents": n, "tokens": n, "sha256": hex},
  *    "score": {"loss": x, "evaluated": n}, "optimizer_began": n,
- *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n}}
+ *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n},
+ *    "plateau": {"best": x, "loss": x, "bad": n, "cooling": n, "reductions": n}}
  *
  * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset
  * is what the run was trained on (dataset_fingerprint.h), a sum is that of checkpoint_sum.h. */
@@ -16,6 +17,7 @@
 #include "runtime/checkpoint/checkpoint_tensors.h"
 #include "runtime/data/dataset_fingerprint.h"
 #include "runtime/state/loss_scale.h"
+#include "runtime/state/plateau.h"
 #include "schema/plan.h"
 
 #include <jansson.h>
@@ -48,6 +50,7 @@ typedef struct nxr_manifest_run {
   const nxr_fingerprint *dataset; /* NULL: not known, and not compared */
   bool new_dataset;               /* going on with another one was asked for */
   nxr_loss_scale *scale;          /* written where the plan has one, and read by nxr_manifest_check_run */
+  nxr_plateau *plateau;           /* as `scale` */
   nxr_score *score;               /* as `scale`; NULL: nothing is evaluated */
   int64_t *optimizer_began;       /* as `scale`, where the plan counts updates for themselves */
 } nxr_manifest_run;

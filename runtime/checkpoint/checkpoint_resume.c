@@ -170,8 +170,12 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *f
     tensors.pieces = &pieces;
     nxr_loss_scale *scale = checkpoint->run.scale;
     if (scale != NULL) nxr_world_broadcast(checkpoint->world, scale, sizeof *scale);
+    nxr_plateau *plateau = checkpoint->run.plateau;
+    if (plateau != NULL) nxr_world_broadcast(checkpoint->world, plateau, sizeof *plateau);
     int64_t *began = checkpoint->run.optimizer_began;
-    if (began != NULL && from->without_states) *began = (int64_t)(*step - (scale ? scale->n_skipped : 0));
+    uint64_t samples, left_out = nx_plan_skipped_before(checkpoint->run.plan, *step, &samples);
+    if (began != NULL && from->without_states)
+      *began = (int64_t)(*step - left_out - (scale ? scale->n_skipped : 0));
     if (began != NULL) nxr_world_broadcast(checkpoint->world, began, sizeof *began);
     nxr_score *score = checkpoint->run.score;
     if (score != NULL) nxr_world_broadcast(checkpoint->world, score, sizeof *score);

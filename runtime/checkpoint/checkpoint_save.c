@@ -25,6 +25,7 @@ struct nxr_saver {
   nxr_checkpoint checkpoint; /* as it was when the save began, with these two */
   nxr_score score;
   nxr_loss_scale scale;
+  nxr_plateau plateau;
   nxr_tensors tensors;
   bool background;
   nxr_content contents[NXR_CHECKPOINT_FILES];
@@ -204,6 +205,7 @@ static void note_run(nxr_saver *saver) {
   nxr_manifest_run *run = &saver->checkpoint.run;
   *run = saver->of_run->run;
   if (run->scale) saver->scale = *run->scale, run->scale = &saver->scale;
+  if (run->plateau) saver->plateau = *run->plateau, run->plateau = &saver->plateau;
   if (run->score) saver->score = *run->score, run->score = &saver->score;
 }
 

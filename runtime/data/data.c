@@ -61,7 +61,7 @@ static uint64_t needed_of(const nx_plan *plan, uint32_t set) {
     const nx_evaluation *evaluation = &plan->evaluations[i];
     uint64_t n_times = evaluation->every > 0 ? run->n_steps / evaluation->every + 1 : 1;
     if (evaluation->dataset == set && evaluation->batches > 0)
-      return n_times * evaluation->batches * run->global_batch;
+      return n_times * evaluation->batches * nx_plan_evaluated_batch(plan);
   }
   return UINT64_MAX;
 }
@@ -281,7 +281,7 @@ static void scale_weights(const nxr_data *data, uint32_t n_sequences, double wei
 static uint64_t first_of(const nxr_data *data, uint32_t set, uint64_t step, uint32_t *n) {
   const nx_plan *plan = data->plan;
   bool trains = plan->datasets[set].role == NX_DATASET_TRAIN && !data->sets[set].in_order;
-  *n = trains ? nx_plan_phase(plan, step).global_batch : plan->run->global_batch;
+  *n = trains ? nx_plan_phase(plan, step).global_batch : nx_plan_evaluated_batch(plan);
   return trains ? nx_plan_samples_before(plan, step) : step * *n;
 }
 

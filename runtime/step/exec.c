@@ -236,8 +236,9 @@ static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t s
 static void write_phase(const nxr_machine *machine, const nx_phase *phase, uint64_t step,
                         const nxr_loss_scale *scale) {
   const nx_run *run = machine->plan->run;
-  uint64_t skipped = scale->n_skipped * nx_plan_phase(machine->plan, 0).global_batch;
-  int64_t seen = (int64_t)(nx_plan_samples_before(machine->plan, step) - skipped);
+  uint64_t skipped = scale->n_skipped * nx_plan_phase(machine->plan, 0).global_batch, left_out;
+  nx_plan_skipped_before(machine->plan, step, &left_out);
+  int64_t seen = (int64_t)(nx_plan_samples_before(machine->plan, step) - left_out - skipped);
   double factor = (nxr_loss_scale_is_used(run) ? scale->factor : 1) * phase->global_batch / run->global_batch;
   if (run->seen != NX_NONE) write_value(machine, run->seen, &seen);
   if (run->gradient_factor != NX_NONE) write_value(machine, run->gradient_factor, &factor);
@@ -256,18 +257,20 @@ static void read_measures(const nxr_machine *machine, nxr_numbers *numbers) {
   }
 }
 
-bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
-                   nxr_fault *fault) {
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, const nxr_plateau *plateau,
+                   nxr_numbers *numbers, nxr_fault *fault) {
   nxr_machine *machine = exec->machine;
   const nx_plan *plan = machine->plan;
   const nx_phase phase = nx_plan_phase(plan, step);
-  int64_t number = (int64_t)(step - scale->n_skipped);
+  uint64_t samples, left_out = nx_plan_skipped_before(plan, step, &samples);
+  int64_t number = (int64_t)(step - left_out - scale->n_skipped);
   write_value(machine, plan->run->step, &number);
   int64_t updates = number - exec->optimizer_began;
   if (plan->run->merge_every && (int64_t)(step % plan->run->merge_every) < updates)
     updates = (int64_t)(step % plan->run->merge_every);
   if (plan->run->updates != NX_NONE) write_value(machine, plan->run->updates, &updates);
   if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
+  if (nxr_plateau_is_used(plan->run)) write_value(machine, plan->run->reductions, &plateau->n_reductions);
   write_phase(machine, &phase, step, scale);
   exec->set = exec->data ? nxr_data_trained(exec->data) : NX_NONE, exec->number = step;
   if (!run_schedule(exec, &plan->schedules[phase.schedule], step, fault)) return false;

@@ -7,6 +7,7 @@
 #include "runtime/step/bind.h"
 #include "runtime/data/data.h"
 #include "runtime/state/loss_scale.h"
+#include "runtime/state/plateau.h"
 #include "runtime/logs/profile.h"
 #include "runtime/logs/timers.h"
 
@@ -51,10 +52,10 @@ typedef struct nxr_evaluated {
 /* `data` may be NULL where only the plan's programs are run, with the input arena as it is. */
 bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fault *fault);
 void nxr_exec_close(nxr_exec *exec);
-/* One training step, `step` from 0, with gradients that carry the factor of `scale`. Only reading data can
- * fail. */
-bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, nxr_numbers *numbers,
-                   nxr_fault *fault);
+/* One training step, `step` from 0, with gradients that carry the factor of `scale`, and a learning rate that
+ * was reduced as `plateau` says, where the plan has one. Only reading data can fail. */
+bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, const nxr_plateau *plateau,
+                   nxr_numbers *numbers, nxr_fault *fault);
 /* One batch of an evaluation of a dataset, after `step` steps of training. Nothing that training goes on from
  * is changed. Only reading data can fail. */
 bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t step, nxr_evaluated *evaluated,

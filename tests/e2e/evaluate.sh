@@ -129,6 +129,24 @@ expect 'in memory that the host cannot reach' 0 'step 8/8  validation  .*' "$mpi
 passes 'by plain C' $run over.bin --dir ref --backend ref
 same 'the same bits as in memory that the host cannot reach' far ref
 
+# A learning rate that follows the validation set's loss, which is never good enough; two steps are left out, of which
+# the sixth would have been followed by an evaluation.
+plan follows schedule.name=plateau schedule.factor=0.5 schedule.plateau_patience=0 schedule.plateau_threshold=1 \
+  schedule.skip_steps=[6,3] evaluate.batch=4
+passes 'a learning rate that follows a loss' $run follows.bin --dir follows
+sed -n 's/.*"step":\([0-9]*\),"loss".*"lr":\([0-9.]*\).*/\1 \2/p' follows/metrics.jsonl | tr '\n' ' ' >out
+[ "$(cat out)" = '1 0.003 2 0.003 4 0.003 5 0.0015 7 0.0015 8 0.0015 ' ]
+report 'is halved behind the second evaluation, and no step is trained that is left out' $?
+losses follows validation | cut -d' ' -f1 | tr '\n' ' ' >out
+[ "$(cat out)" = '2 4 8 ' ]
+report 'nor followed by an evaluation' $?
+expect 'stops behind the first look' 0 'step 5/8' $run follows.bin --dir follows-stopped --stop-after 5
+expect 'and goes on' 0 'resumes from .*step-000005' $run follows.bin --dir follows-stopped --resume
+same 'with the bits of a run that did not' follows follows-stopped
+plan unseen schedule.name=plateau data.split=[999,1,0]
+expect 'a loss that no set gives' 1 'the learning rate follows the loss of the set validation, which has not one sample' \
+  $run unseen.bin --dir unseen
+
 # All of it, 8 documents: 320 tokens are 19 samples, so the last of 3 batches has 3 of 8.
 whole='data.split=[70,8,22] evaluate.batches=0 evaluate.share=1 evaluate.sanity_batches=-1 schedule.max_steps=2'
 plan whole $whole
@@ -160,6 +178,13 @@ alike() { # NAME RANKS SETTING...: a layout, in which they are alike
   diff one other >out && [ "$(wc -l <one)" -eq 4 ]
   report "$layout: evaluated as it is trained" $?
 }
+shared='model.hidden_dropout=0 model.attention_dropout=0 data.path=[twice] data.split=[1,1] data.shuffle=false
+  evaluate.every_steps=1 evaluate.continues=true schedule.max_steps=5 model.layers=4'
+halved() { # NAME SETTING...: on two ranks, with evaluations whose batches are half as large, and twice as many
+  plan "$@" $shared evaluate.batch=4 evaluate.batches=2
+  passes "$1: a run" $run "$1.bin" --dir "$1"
+  near "$1"
+}
 near() { # NAME: the losses of its run are those of one rank, but for rounding
   losses one-rank validation >one
   losses "$1" validation | paste -d' ' one - >out
@@ -179,6 +204,9 @@ alike master 2 precision.preset=mixed_precision optimizer.zero_stage=1
 alike half 1 precision.param=fp16 precision.compute=fp16 precision.master_weights=true
 alike window 1 model.sliding_window=4
 for layout in tensor stages zero3 zero1 ring ulysses; do near $layout; done
+halved half-stages mesh.pipeline=2 mesh.virtual_pipeline=2 batch.micro=1 optimizer.zero_stage=0
+halved half-zero1 optimizer.zero_stage=1
+halved half-gpipe mesh.pipeline=2 pipeline.schedule=gpipe batch.micro=2 optimizer.zero_stage=0
 
 plan none data.split=[999,1,0] evaluate.every_steps=1 schedule.max_steps=2
 expect 'a set without a sample is left out' 0 'the set validation has not one sample, and is not evaluated' \

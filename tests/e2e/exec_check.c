@@ -70,7 +70,7 @@ static bool run_steps(check *at, uint32_t n_steps, nxr_numbers *numbers, uint64_
   const nxr_loss_scale scale = nxr_loss_scale_begin(at->file.plan.run);
   uint64_t before = 0;
   for (uint32_t step = 0; step < n_steps; step++) {
-    if (!nxr_exec_step(&at->exec, step, &scale, &numbers[step], &at->fault)) return false;
+    if (!nxr_exec_step(&at->exec, step, &scale, NULL, &numbers[step], &at->fault)) return false;
     nxr_comm_vote(at->comm, false);
     if (step == 0) before = count_allocations(at->count_libraries);
   }

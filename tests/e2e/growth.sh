@@ -71,6 +71,16 @@ report 'follows them' $?
 "$nxcfg" plan sampled.yaml --lr 2>&1 | awk '/^ *[0-9]+ +[0-9.]+/ { printf "%.5g\n", $2 }' | diff one - >out
 report 'and is what plan --lr shows' $?
 
+# The third step is left out, and so are its 2 sequences: of those trained on there are 0 2 4 8 12 20 28.
+sed 's/max_steps: 8/max_steps: 8, skip_steps: [3]/' sampled.yaml >passed.yaml
+"$nxcfg" plan passed.yaml -o passed.bin >out 2>&1 || exit 99
+expect 'one that passes over a step' 0 'step 8/8' "$nxrun" passed.bin --dir passed
+sed 's/.*"lr":\([^,}]*\).*/\1/' passed/metrics.jsonl | awk '{ printf "%.5g\n", $1 }' >one
+printf '%s\n' 0 0.125 0.25 0.5 0.75 0.91667 0.75 | diff - one >out
+report 'does not count its sequences' $?
+"$nxcfg" plan passed.yaml --lr 2>&1 | awk '/^ *[0-9]+ +[0-9.]+/ && $1 != 3 { printf "%.5g\n", $2 }' | diff one - >out
+report 'nor does plan --lr' $?
+
 plan half 1 3e-3 8 8 '2@0, 4@6, 8@12' steps 'param: fp16, compute: fp16, reduce: fp16, master_weights: true'
 expect 'in fp16' 0 'step 8/8' "$nxrun" half.bin --dir half
 numbers learns 1 8 >one && numbers half 1 8 >other && near 2e-3 2e-2

@@ -154,7 +154,8 @@ static nx_run make_run(void) {
                   .weights = NX_NONE, .later_labels = NX_NONE, .later_weights = NX_NONE,
                   .loss_scale = NX_NONE, .seen = NX_NONE, .reference = NX_NONE,
                   .sequence_sums = NX_NONE, .metrics = NX_NONE,
-                  .gradient_factor = NX_NONE, .updates = NX_NONE, .end_of_document = NX_NONE};
+                  .gradient_factor = NX_NONE, .updates = NX_NONE,
+                  .reductions = NX_NONE, .end_of_document = NX_NONE};
 }
 
 static uint32_t make_arenas(nx_arena_record arenas[NX_N_ARENAS]) {

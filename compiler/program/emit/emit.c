@@ -226,9 +226,11 @@ static void emit_fixed_values(nxc_emitter *e) {
 /* What runs in the first micro-batch or in the last, and not only behind the first or before the last, runs
  * in one that is both. */
 static uint8_t when_of(const nxc_emitter *e, nxc_program_index program, uint8_t when) {
-  bool passes = program == NXC_FORWARD || program == NXC_BACKWARD;
+  const nxc_batch *batch = &e->training->batch;
+  bool passes = (program == NXC_FORWARD || program == NXC_BACKWARD) && batch->n_phases > 0;
+  bool evaluates = program == NXC_EVALUATE && batch->n_evaluated == 1 && batch->n_micro > 1;
   bool partly = when & NX_WHEN_MIDDLE && (when & NX_WHEN_ALWAYS) != NX_WHEN_ALWAYS;
-  return passes && !partly && e->training->batch.n_phases > 0 ? when | NX_WHEN_ONLY : when;
+  return (passes || evaluates) && !partly ? when | NX_WHEN_ONLY : when;
 }
 
 static void emit_operator(nxc_emitter *e, nxc_program_index program, const nxc_operator_node *op) {
@@ -416,6 +418,8 @@ static void emit_run(nxc_emitter *e) {
       .merge_every = (uint32_t)t->lora.merge_every,
       .merge_scale = t->lora.scale,
       .updates = value_of(e, graph->updates),
+      .reductions = value_of(e, graph->reductions),
+      .plateau = t->plateau,
       .data_rank = axis_rank(graph, NXC_AXIS_DATA),
       .data_size = t->layout.data,
       .pair_atoms = t->sharding.in_pairs ? nxc_axis(&t->mesh, NXC_AXIS_DATA) : 0,

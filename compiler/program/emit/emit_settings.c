@@ -254,6 +254,11 @@ static size_t list_powers(const nxc_settings *s, uint64_t *steps) {
   return n;
 }
 
+static void emit_skipped(nxc_emitter *e) {
+  const nxc_training *t = e->training;
+  for (size_t i = 0; i < t->n_skipped; i++) nxc_emit_record(e, NX_SECTION_SKIPPED, &t->skipped[i]);
+}
+
 static void emit_extra_saves(nxc_emitter *e) {
   size_t n_given = 0, n_powers = list_powers(e->settings, NULL);
   bool some = nxc_has(e->settings, NX_SETTING_CHECKPOINT_EXTRA_STEPS);
@@ -275,4 +280,5 @@ void nxc_emit_evaluations(nxc_emitter *e) {
     nxc_emit_record(e, NX_SECTION_EVALUATIONS, &record);
   }
   emit_extra_saves(e);
+  emit_skipped(e);
 }

@@ -273,7 +273,7 @@ typedef struct nxc_graph {
   uint32_t n_micro_batches;
   nxc_id tokens, labels, positions, samples, step, loss, loss_total, grad_norm, lr; /* as in nx_run */
   nxc_id places, starts, weights, loss_scale, later_labels, later_weights; /* as in nx_run; 0: none */
-  nxc_id updates; /* the same */
+  nxc_id updates, reductions; /* the same */
   nxc_id parameter_squares, zeros, router_losses; /* sums that are logged; 0: they are not */
   nxc_id reference, sequence_sums;            /* as in nx_run; 0: none */
   nxc_id metrics, metrics_total; /* [NX_N_PAIR_METRICS], as loss and loss_total; 0: none */

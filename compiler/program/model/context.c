@@ -94,6 +94,10 @@ void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
     graph->seen = nxc_value_new(graph, "seen", NXC_ROLE_INPUT, &count);
     graph->gradient_factor = nxc_value_new(graph, "gradient_factor", NXC_ROLE_INPUT, &factor);
   }
+  if (t->rate.follows_loss) {
+    const nxc_shape count = nxc_shape_of(NX_i64, 1, (int64_t[]){1});
+    graph->reductions = nxc_value_new(graph, "reductions", NXC_ROLE_INPUT, &count);
+  }
   if (t->data.weighs_tokens) make_weights(graph);
   make_later(graph, t->model.predict_depth);
   make_frequencies(graph, &t->model.specs[0].attention.rope);

@@ -24,12 +24,17 @@ static bool is_divided(const nxc_range_node *range) {
   return range->shard_atoms != 0;
 }
 
+static nxc_id clock_of(const nxc_graph *graph, const nxc_learning_rate *rate) {
+  if (rate->follows_loss) return graph->reductions;
+  return rate->by_samples ? graph->seen : graph->step;
+}
+
 /* A number that follows the steps, as segments. */
 static void segments(nxc_graph *graph, const nxc_learning_rate *rate, nxc_id to) {
   for (size_t i = 0; i < rate->n_segments; i++) {
     const nx_segment *segment = &rate->segments[i];
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_segment,
-                                        .in = {rate->by_samples ? graph->seen : graph->step, i > 0 ? to : 0},
+                                        .in = {clock_of(graph, rate), i > 0 ? to : 0},
                                         .out = {to},
                                         .when = NX_WHEN_MIDDLE,
                                         .attrs = {[NX_segment_kind] = nxc_integer(segment->kind),

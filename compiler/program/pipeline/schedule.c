@@ -341,6 +341,7 @@ static void list_schedules(nxc_pipeline *p, const nxc_training *t) {
   qsort(p->schedules, p->n_schedules, sizeof *p->schedules, descending);
   if (!t->evaluates) return;
   full.kind = NX_SCHEDULE_EVALUATE;
+  full.n_micro_batches = (uint32_t)batch->n_evaluated;
   p->schedules[p->n_schedules++] = full;
 }
 

@@ -59,10 +59,21 @@ static void read_phases(const nxc_settings *s, const nxc_layout *layout, nxc_bat
   of->phases = phases;
 }
 
+/* Batches of evaluations are cut so that no more micro-batches are under way than in a step: their loss is
+ * that of all their tokens. */
+static void read_evaluated(const nxc_settings *s, const nxc_layout *layout, nxc_batch *of) {
+  int64_t wanted = of->rows * nxc_int_or(s, NX_SETTING_EVALUATE_BATCH, 0);
+  int64_t n = layout->data ? wanted / (of->micro * layout->data) : 0;
+  of->n_evaluated = n > 0 && n < of->n_micro ? n : of->n_micro;
+  while (n > 0 && n % of->n_evaluated != 0) of->n_evaluated--;
+  of->times_evaluated = n > 0 ? n / of->n_evaluated : 1;
+}
+
 nxc_batch nxc_batch_read(const nxc_settings *s, const nxc_layout *layout, int64_t rows) {
   nxc_batch batch = {.rows = rows, .micro = rows * nxc_int(s, NX_SETTING_BATCH_MICRO),
                      .global = rows * nxc_int(s, NX_SETTING_BATCH_GLOBAL)};
   if (layout->data) batch.n_micro = batch.global / (batch.micro * layout->data);
+  read_evaluated(s, layout, &batch);
   read_phases(s, layout, &batch);
   return batch;
 }

@@ -17,6 +17,8 @@ typedef struct nxc_batch {
   int64_t rows;          /* of a sample: 2 where answers are compared */
   int64_t micro, global; /* global: when it has grown */
   int64_t n_micro; /* micro-batches of a rank in a step */
+  int64_t n_evaluated; /* in a batch of an evaluation, no more */
+  int64_t times_evaluated; /* such batches in one of evaluate.batch sequences */
   const nxc_batch_phase *phases; /* as many as steps come to */
   size_t n_phases;               /* 0: all steps have one size */
 } nxc_batch;

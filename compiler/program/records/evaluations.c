@@ -37,7 +37,7 @@ static bool read_test(const nxc_settings *s, nx_evaluation *e) {
   return e->batches > 0;
 }
 
-nxc_evaluations nxc_evaluations_read(const nxc_settings *s, const nxc_datasets *datasets) {
+nxc_evaluations nxc_evaluations_read(const nxc_settings *s, const nxc_datasets *datasets, uint64_t times) {
   nxc_evaluation *at = nxc_arena_array(nxc_settings_arena(s), datasets->n, sizeof *at);
   nxc_evaluations evaluations = {0, at};
   for (uint32_t i = 0; i < datasets->n; i++) {
@@ -47,6 +47,8 @@ nxc_evaluations nxc_evaluations_read(const nxc_settings *s, const nxc_datasets *
     bool wanted = set->record.role == NX_DATASET_VALIDATION ? read_validation(s, set->name, &e->record)
                                                             : set->record.role == NX_DATASET_TEST &&
                                                                   read_test(s, &e->record);
+    e->record.batches *= times;
+    if (e->record.sanity_batches > 0) e->record.sanity_batches *= (int64_t)times;
     evaluations.n += wanted;
   }
   return evaluations;

@@ -19,7 +19,9 @@ typedef struct nxc_evaluations {
   const nxc_evaluation *at;
 } nxc_evaluations;
 
-nxc_evaluations nxc_evaluations_read(const nxc_settings *settings, const nxc_datasets *datasets);
+/* One batch of the settings is so many of the plan. */
+nxc_evaluations nxc_evaluations_read(const nxc_settings *settings, const nxc_datasets *datasets,
+                                     uint64_t times);
 /* Batches of it in a training of so many steps; of a share of a set, and by epochs, none are counted. */
 double nxc_evaluated_batches(const nx_evaluation *evaluation, uint64_t n_steps);
 /* Index of the evaluation of that name, or NX_NONE. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { RISE_ASKED, RISE_ZERO, RISE_FIRST };
-enum { DECAY, TRAINING, WARMUP, RISE, PERIOD, PERIODS, CYCLE, STEPS };
+enum { DECAY, TRAINING, WARMUP, RISE, PERIOD, PERIODS, CYCLE, STEPS, REDUCTIONS };
 enum { LEAST, ZERO, FACTOR, HALF, CYCLES };
 enum { STOPS, GOES };
 
@@ -113,6 +113,7 @@ static void set_clock(nx_segment *fall, const schedule *of) {
   case PERIOD: fall->span = of->period; break;
   case PERIODS: fall->span = of->period, fall->every = (int64_t)of->period; break;
   case CYCLE: fall->span = of->period + of->fall, fall->exponent = of->period / fall->span; break;
+  case REDUCTIONS: fall->origin = 0, fall->span = 1; break;
   case STEPS: fall->origin = 0, fall->span = fmax(of->hold, 1); break;
   }
 }
@@ -122,7 +123,10 @@ static void set_target(nx_segment *fall, const schedule *of) {
   switch (of->row->target) {
   case HALF: fall->towards = 2 * of->least - of->peak; return;
   case ZERO: fall->to = 0, fall->least = of->least; return;
-  case FACTOR: fall->to = of->peak * of->factor, fall->least = of->least; return;
+  case FACTOR:
+    fall->to = of->peak * of->factor;
+    fall->least = of->row->clock == REDUCTIONS ? fmin(of->least, of->peak) : of->least;
+    return;
   case CYCLES: fall->from = of->least, fall->to = of->peak, fall->towards = of->factor; return;
   }
 }
@@ -146,6 +150,7 @@ nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double peak, 
   nxc_learning_rate rate = {.max_steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0),
                             .by_samples = nxc_learning_rate_unit(s) > 1};
   const schedule of = read_schedule(s, peak, least);
+  rate.follows_loss = of.row->clock == REDUCTIONS;
   int64_t first = add_rise(&rate, &of), behind = step_behind(of.end + later_by(&of));
   bool falls = of.row->kind != NX_SEGMENT_CONSTANT, room = of.end > of.warmup + fmax(of.hold, 0);
   if (!falls) add_constant(&rate, first, of.peak);

@@ -3,6 +3,9 @@
 
 #include "compiler/config/rules/rules.h"
 #include "compiler/program/records/demands.h"
+#include "compiler/program/records/read.h"
+
+#include <stdlib.h>
 
 /* ---- sizes that are known and can be counted ---- */
 
@@ -165,6 +168,22 @@ static bool check_sizes(const nxc_settings *settings, nxc_sink *sink) {
   return check_kind(settings, sink) && check_known(settings, sink) && check_counts(settings, sink);
 }
 
+static int compare_steps(const void *left, const void *right) {
+  const uint64_t *a = left, *b = right;
+  return *a < *b ? -1 : *a > *b;
+}
+
+static void read_skipped(const nxc_settings *s, nxc_training *t) {
+  size_t n;
+  const nxc_value *given = nxc_list(s, NX_SETTING_SCHEDULE_SKIP_STEPS, &n);
+  uint64_t *steps = nxc_arena_array(nxc_settings_arena(s), n + 1, sizeof *steps);
+  for (size_t i = 0; i < n; i++) steps[i] = (uint64_t)given[i].integer;
+  if (n > 0) qsort(steps, n, sizeof *steps, compare_steps);
+  for (size_t i = 0; i < n; i++)
+    if (t->n_skipped == 0 || steps[t->n_skipped - 1] != steps[i]) steps[t->n_skipped++] = steps[i];
+  t->skipped = steps;
+}
+
 bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
   *t = (nxc_training){0};
   if (!check_sizes(settings, sink)) return false;
@@ -174,7 +193,7 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   t->model = nxc_model_read(settings, &t->layout, nxc_settings_arena(settings));
   t->data = nxc_data_read(settings, nxc_objective_has_pairs(&t->objective));
   t->datasets = nxc_datasets_read(settings);
-  t->evaluations = nxc_evaluations_read(settings, &t->datasets);
+  t->evaluations = nxc_evaluations_read(settings, &t->datasets, (uint64_t)t->batch.times_evaluated);
   t->evaluates = t->evaluations.n > 0 || t->objective.refers || t->layout.pipeline == 1;
   t->measures = nxc_measures_read(settings);
   t->measures.router_losses &= t->layout.n_chunks == t->layout.pipeline; /* one chunk clears them, and adds */
@@ -184,6 +203,8 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   if (t->layout.data < 2) t->optimizer.compresses_from = 0;
   if (t->optimizer.compresses_from) t->sharding.overlap_reduce = false; /* workers keep their own gradients */
   t->rate = nxc_learning_rate_read(settings);
+  t->plateau = nxc_plateau_read(settings, &t->evaluations);
+  read_skipped(settings, t);
   t->recomputation = nxc_recomputation_read(settings, &t->layout);
   t->lora = nxc_lora_read(settings, t->model.family, nxc_settings_arena(settings));
   t->layout.kv_replica = nxc_layout_kv_copies(&t->layout, t->model.specs[0].attention.kv_heads);
@@ -202,8 +223,13 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
 }
 
 double nxc_training_rate_at(const nxc_training *t, int64_t step) {
-  return nxc_learning_rate_at(&t->rate,
-                              t->rate.by_samples ? nxc_batch_samples_before(&t->batch, step) : step);
+  int64_t n_skipped = 0, samples = nxc_batch_samples_before(&t->batch, step);
+  for (; n_skipped < (int64_t)t->n_skipped && (int64_t)t->skipped[n_skipped] <= step; n_skipped++) {
+    int64_t behind = (int64_t)t->skipped[n_skipped];
+    samples += nxc_batch_samples_before(&t->batch, behind - 1) - nxc_batch_samples_before(&t->batch, behind);
+  }
+  if (t->rate.follows_loss) return nxc_learning_rate_at(&t->rate, 0);
+  return nxc_learning_rate_at(&t->rate, t->rate.by_samples ? samples : step - n_skipped);
 }
 
 int64_t nxc_training_layers_before(const nxc_training *t, uint32_t chunk) {

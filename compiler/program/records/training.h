@@ -20,6 +20,7 @@
 #include "compiler/program/records/optimizer.h"
 #include "compiler/program/records/precision.h"
 #include "compiler/program/records/learning_rate.h"
+#include "compiler/program/records/plateau.h"
 #include "compiler/program/records/recomputation.h"
 
 typedef struct nxc_training {
@@ -38,6 +39,9 @@ typedef struct nxc_training {
   nxc_optimizer optimizer;
   nxc_sharding sharding;
   nxc_learning_rate rate;
+  nx_plateau plateau;
+  const uint64_t *skipped; /* steps that are left out, from 1, ascending */
+  size_t n_skipped;
   nxc_recomputation recomputation;
   nxc_lora lora;
 } nxc_training;
