@@ -144,6 +144,7 @@ typedef struct nxk_backend {
   bool (*event_done)(nxk_device *device, nxk_event *event);
   /* Of the device. */
   uint64_t (*memory_bytes)(const nxk_device *device);
+  const char *(*device_name)(const nxk_device *device);
   /* Room for the times of n kernels and copies; until then, and under NXK_UNRECORDED, none are kept. */
   bool (*record_open)(nxk_device *device, uint64_t n, nxk_fault *fault);
   void (*record)(nxk_device *device, uint32_t label);

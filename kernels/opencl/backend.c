@@ -10,6 +10,10 @@ static uint64_t memory_bytes(const nxk_device *device) {
   return device->memory_bytes;
 }
 
+static const char *device_name(const nxk_device *device) {
+  return device->name;
+}
+
 const nxk_backend nxk_opencl = {
     .name = "opencl",
     .host_addressable = false,
@@ -31,6 +35,7 @@ const nxk_backend nxk_opencl = {
     .event_wait = ocl_event_wait,
     .event_done = ocl_event_done,
     .memory_bytes = memory_bytes,
+    .device_name = device_name,
     .record_open = ocl_record_open,
     .record = ocl_record,
     .recorded = ocl_recorded,

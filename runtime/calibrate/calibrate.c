@@ -149,9 +149,10 @@ static bool measure_all(calibration *c) {
 
 /* ---- writing ---- */
 
-/* What /proc/cpuinfo calls the processor, without what would end a quoted text. */
-static void print_name(FILE *out) {
-  char line[256], *name = NULL;
+/* The device's, or what /proc/cpuinfo calls the processor; without what would end a quoted text. */
+static void print_name(const nxr_bench *bench, FILE *out) {
+  char line[256];
+  const char *name = bench->backend->device_name ? bench->backend->device_name(bench->device) : NULL;
   FILE *file = fopen("/proc/cpuinfo", "r");
   while (file && !name && fgets(line, sizeof line, file))
     if (strncmp(line, "model name", 10) == 0 && (name = strchr(line, ':'))) name += 1 + strspn(name + 1, " ");
@@ -184,7 +185,7 @@ static void print_machine(const calibration *c, FILE *out) {
           run->n_ranks, run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s",
           run->n_hosts, run->n_hosts == 1 ? "" : "s", c->bench.backend->name,
           nx_target_find(run->target)->name);
-  print_name(out);
+  print_name(&c->bench, out);
   fprintf(out, "ranks_per_host: %u\nthreads: %u\nmemory: %llu\noperator: %.3g\nproducts:\n", n_local,
           run->n_threads, (unsigned long long)n_bytes, c->operator_s);
   for (int type = 0; type < N_TYPES; type++) {

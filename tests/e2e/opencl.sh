@@ -80,6 +80,11 @@ if [ "$all" ]; then
   as_ref 'Ulysses' 2 1e-6 mesh.context=2 attention.ulysses=true
   as_ref 'experts' 2 1e-6 moe.experts=4 moe.top_k=2 mesh.expert=2
   as_ref 'adapters' 2 1e-6 lora.rank=4
+  export NX_SAYS_GPU=1 LD_PRELOAD="$lost_device"
+  as_ref 'groups of 256, as on accelerators' 2 1e-6 mesh.tensor=2 sequence_parallel=true
+  "$nxrun" --devices | grep -q '^opencl 0 .*accelerator'
+  report 'a device that is no processor' $?
+  unset NX_SAYS_GPU LD_PRELOAD
   if [ "$clblast" = yes ]; then
     export NXRUN_CLBLAST=1
     as_ref 'products by CLBlast' 2 1e-6 mesh.tensor=2 sequence_parallel=true model.bias=true
@@ -127,6 +132,15 @@ report 'a plan tells what lies on the device, and what on its host' $?
 rm -rf ref opencl
 expect 'the target names the backend' 0 'backend opencl: .* 0 of them by ref' "$nxrun" plan.bin --dry-run
 expect 'processors are no such target' 1 'the plan is for opencl: give --backend opencl' "$nxrun" plan.bin --backend cpu
+
+# What calibration measures of a device is a machine to plan for.
+if [ "$all" ]; then
+  "$nxrun" --devices >devices
+  NXRUN_SAMPLE_MS=0.5 "$nxrun" --calibrate --backend opencl --threads 1 -o device.yaml >out 2>&1 &&
+    "$nxcfg" plan small.yaml --machine device.yaml --set nx:run.target=opencl --set nx:run.threads=1 -o plan.bin >out 2>&1 &&
+    grep -qF "$(sed -n 's/^name: "\(.*\)"$/\1/p' device.yaml)" devices && grep -qE '^  in all .* [1-9][0-9]* tokens/s, ' out
+  report 'a calibrated device' $?
+fi
 
 # A checkpoint of either backend goes on on the other.
 ranks=1
