@@ -137,7 +137,8 @@ expect 'processors are no such target' 1 'the plan is for opencl: give --backend
 if [ "$all" ]; then
   "$nxrun" --devices >devices
   NXRUN_SAMPLE_MS=0.5 "$nxrun" --calibrate --backend opencl --threads 1 -o device.yaml >out 2>&1 &&
-    "$nxcfg" plan small.yaml --machine device.yaml --set nx:run.target=opencl --set nx:run.threads=1 -o plan.bin >out 2>&1 &&
+    "$nxcfg" plan small.yaml --machine device.yaml --set nx:mesh.world=1 \
+      --set nx:run.target=opencl --set nx:run.threads=1 -o plan.bin >out 2>&1 &&
     grep -qF "$(sed -n 's/^name: "\(.*\)"$/\1/p' device.yaml)" devices && grep -qE '^  in all .* [1-9][0-9]* tokens/s, ' out
   report 'a calibrated device' $?
 fi
