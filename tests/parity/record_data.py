@@ -130,11 +130,18 @@ def stream_order(documents, samples, helpers, sizes, seed, sequence, n, apart):
     return found
 
 
+# Seed, tokens a sample, samples: of one epoch and of many, to the last sample of an epoch and one beyond, on both sides
+# of the four fifths of an epoch from which the last is shuffled with the others.
+ORDERS = ((1234, 4, 30), (1, 5, 40), (1234, 4, 60), (7, 3, 150), (99, 7, 24), (5, 2, 200), (0, 4, 1), (0, 4, 24), (0, 4, 25),
+          (0, 4, 43), (0, 4, 44), (0, 4, 45), (2, 2, 49), (2, 2, 50), (2, 2, 89), (2, 2, 90), (3, 33, 3), (3, 33, 4),
+          (3, 50, 1), (3, 50, 7), (3, 99, 1), (3, 99, 9), (2147483647, 4, 61), (4294967295, 6, 70), (42, 8, 300), (43, 11, 77))
+
+
 def orders(folder, helpers, given):
     megatron = functions(folder / "gpt_dataset.py", ["_build_document_index", "_build_shuffle_index"], given)
     neox = functions(folder / "gpt2_dataset.py", ["_build_doc_idx", "_build_shuffle_idx"], given)
     for name, (documents, samples), apart in (("megatron", megatron, True), ("neox", neox, False)):
-        for seed, sequence, n in ((1234, 4, 30), (1, 5, 40), (1234, 4, 60), (7, 3, 150), (99, 7, 24), (5, 2, 200)):
+        for seed, sequence, n in ORDERS:
             sizes = numpy.array([40, 3, 29, 1, 20, 7], dtype=numpy.int32)
             found = stream_order(documents, samples, helpers, sizes, seed, sequence, n, apart)
             yield f"{name} {seed} {sequence} {n} = {' '.join(map(str, found))}"
