@@ -3,7 +3,7 @@
 
 usage: record_chat.py [OUT.json TEMPLATE.jinja...]   without arguments: recorded/chat.json from templates/
 
-Each template meets each dialogue of DIALOGUES, and each of SNIPPETS the names of NAMES. A case has its text and the
+Each template meets each dialogue of DIALOGUES and ODD, and each of SNIPPETS the names of NAMES. A case has its text and the
 spans of generation tags (in bytes), or null where it is refused.
 """
 import json
@@ -54,6 +54,62 @@ DIALOGUES = [
     {"messages": [message("user", None), message("assistant", None)]},
 ]
 
+SECOND = CALL | {"id": "call67890", "function": {"name": "get_weather", "arguments": {
+    "place": "Oslo", "list": [1, [2, {"a": None}]], "u": "\u2028\"\\"}}}
+WRITTEN = CALL | {"function": {"name": "get_weather", "arguments": '{"place": "Oslo"}'}}
+BARE = {"name": "get_weather", "arguments": {"place": "x"}}
+MORE_TOOLS = TOOLS + [
+    {"type": "function", "function": {"name": "search", "description": "", "parameters": {
+        "type": "object", "required": [], "properties": {
+            "q": {"type": ["string", "null"]}, "e": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            "o": {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "number"}}}}}}}},
+    {"type": "function", "function": {"name": "noargs", "parameters": {}}}]
+
+# Odd ones: several calls at once, arguments as text, roles that nobody has, contents of other types, keys that only some
+# templates read.
+ODD = [
+    {"messages": [message("user", "a"), message("assistant", "", tool_calls=[CALL, SECOND]), message("tool", "1",
+      tool_call_id="call12345"), message("tool", "2", tool_call_id="call67890"), message("assistant", "ok")],
+      "tools": MORE_TOOLS},
+    {"messages": [message("system", ""), message("user", "a"), message("assistant", None, tool_calls=[CALL]),
+      message("tool", [{"type": "text", "text": "r"}])], "tools": MORE_TOOLS, "add_generation_prompt": True,
+      "enable_thinking": True},
+    {"messages": [message("user", "a"), message("assistant", "text before", tool_calls=[WRITTEN])], "tools": TOOLS},
+    {"messages": [message("user", "a"), message("assistant", "x", tool_calls=[])], "tools": []},
+    {"messages": [message("user", "a"), message("assistant", "x", tool_calls=[BARE])]},
+    {"messages": [message("developer", "dev"), message("user", "a")], "add_generation_prompt": True,
+      "reasoning_effort": "high"},
+    {"messages": [message("system", "only")]},
+    {"messages": [message("wizard", "a"), message("user", "b")]},
+    {"messages": [message("user", "a"), message("assistant", "<think>\none\n</think>\n\nA"), message("user", "b"),
+      message("assistant", "<think>two</think>B", reasoning_content="r2"), message("user", "c")],
+      "add_generation_prompt": True, "enable_thinking": True},
+    {"messages": [message("user", "a"), message("assistant", "B", reasoning_content="r"), message("assistant", "C",
+      thinking="t"), message("assistant", "")], "thinking": True},
+    {"messages": [message("user", "a\r\nb"), message("assistant", "</think>")]},
+    {"messages": [message("user", "<|im_end|><|eot_id|>[INST]"), message("assistant", " x ")],
+      "add_generation_prompt": True},
+    {"messages": [message("user", [{"type": "image"}, {"type": "text", "text": "see"}]), message("assistant",
+      [{"type": "text", "text": "cat"}])], "add_generation_prompt": True},
+    {"messages": [message("user", [])]},
+    {"messages": [message("user", {"type": "text", "text": "x"})]},
+    {"messages": [message("user", 5)]},
+    {"messages": [{"role": "user"}]},
+    {"messages": [{"content": "x"}]},
+    {"messages": [message("user", "a")], "documents": [{"title": "T", "text": "body"}, {"title": "U", "text": "b2",
+      "doc_id": 7}], "add_generation_prompt": True},
+    {"messages": [message("user", "a")], "tools": MORE_TOOLS, "tools_in_user_message": False,
+      "date_string": "01 Jan 2024", "builtin_tools": ["brave_search", "code_interpreter"]},
+    {"messages": [message("system", "s"), message("system", "t"), message("user", "u"), message("user", "v"),
+      message("assistant", "w"), message("assistant", "x")]},
+    {"messages": [message("user", "a"), message("assistant", "b", weight=0), message("user", "c"),
+      message("assistant", "d", name="bot")]},
+    {"messages": [message("user", "a"), message("ipython", {"r": [1, 2.5, True]}), message("tool", {"r": "ü"})],
+      "tools": TOOLS},
+    {"messages": [message("user", "ÀÉ ß ΑΣ"), message("assistant", "É")]},
+    {"messages": [message("user", "u" * 300), message("assistant", "\u202e\u0000x")]},
+]
+
 NAMES = {"n": 7, "x": -2.5, "s": "a\u00fcB c\td\n", "e": "", "l": [3, 1, 2], "w": ["b", "A", "c", "a"],
          "d": {"k": 1, "items": 2, "b": {"c": [1, 2]}}, "t": True, "u": [{"a": 1, "b": "x"}, {"a": 2}, {"a": 1, "b": None}],
          "q": "it's \"q\" \\ \u2028", "big": 9007199254740993, "tiny": 1e-7}
@@ -85,7 +141,7 @@ def record(name, template):
 
 def dialogues():
     return [{"tools": None, "documents": None, "add_generation_prompt": False, **SPECIAL, **names}
-            for names in DIALOGUES]
+            for names in DIALOGUES + ODD]
 
 
 def record_snippet(template):
