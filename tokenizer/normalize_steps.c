@@ -104,10 +104,11 @@ bool nxt_normalize_replace(nxt_encoder *encoder, const nxt_normalizer *step, con
   size_t done = 0, match[2] = {0, SIZE_MAX};
   int found = 0;
   while (to->n <= encoder->most_form && (found = find_next(encoder, step, from, done, match)) == 1) {
+    bool more = match[0] == 0 && match[1] > nxt_char_bytes(*from->items); /* than the first character */
     nxt_text_add(to, from->items + done, match[0] - done);
     nxt_text_add(to, step->content.items, step->content.n);
     done = match[1];
-    if (to->n == 0 && done > 0) encoder->start_removed = true;
+    if (more || (to->n == 0 && done > 0)) encoder->start_removed = true;
   }
   nxt_text_add(to, from->items + done, from->n - done);
   return found >= 0;

@@ -14,6 +14,7 @@ typedef struct nxt_reading {
   nx_fault *fault;
   char inside[4096]; /* the file in a folder */
   uint32_t n_steps;         /* so far */
+  bool in_parts;            /* a template has made several parts of a text */
   const nxt_unsaid *unsaid; /* NULL: nothing was said */
 } nxt_reading;
 

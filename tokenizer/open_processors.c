@@ -27,9 +27,16 @@ static bool read_byte_level(nxt_reading *reading, const json_t *step) {
   return true;
 }
 
+/* Behind a template with tokens each of its parts is a text to the next step. */
+static bool take_turn(nxt_reading *reading) {
+  if (!reading->in_parts) return true;
+  return nxt_refuse(reading, "a post_processor that adds tokens behind a TemplateProcessing is not covered");
+}
+
 /* ["[CLS]", 101] before, ["[SEP]", 102] after */
 static bool read_bert(nxt_reading *reading, const json_t *step) {
   nxt_ids before = {0};
+  if (!take_turn(reading)) return false;
   bool done = take_id(reading, json_array_get(json_object_get(step, "cls"), 1), &before) &&
               take_id(reading, json_array_get(json_object_get(step, "sep"), 1), &reading->tokenizer->after);
   put_before(&reading->tokenizer->before, &before);
@@ -49,7 +56,7 @@ static bool read_template(nxt_reading *reading, const json_t *step) {
   nxt_ids before = {0};
   const json_t *piece;
   size_t i, n_texts = 0;
-  bool done = true;
+  bool done = take_turn(reading);
   json_array_foreach(json_object_get(step, "single"), i, piece) {
     const char *name = nxt_json_string(json_object_get(piece, "SpecialToken"), "id", NULL);
     if (name == NULL)
@@ -59,6 +66,7 @@ static bool read_template(nxt_reading *reading, const json_t *step) {
   }
   put_before(&reading->tokenizer->before, &before);
   free(before.items);
+  reading->in_parts = json_array_size(json_object_get(step, "single")) > 1;
   if (done && n_texts != 1)
     return nxt_refuse(reading, "a template with the text %zu times is not covered", n_texts);
   return done;

@@ -4,6 +4,7 @@
 #include "tokenizer/decode.h"
 #include "tokenizer/open.h"
 #include "tokenizer/memory.h"
+#include "tokenizer/normalize_steps.h"
 #include "tokenizer/open_steps.h"
 #include "tokenizer/split.h"
 #include "tokenizer/unicode.h"
@@ -175,11 +176,26 @@ static void add_word_begins(nxt_tokenizer *tokenizer, nxt_text begin) {
   words->text = begin;
 }
 
+/* Whether the first character of a text may stand behind another that was put before it: then two words begin
+ * where the text does. */
+static bool puts_before(const nxt_tokenizer *tokenizer) {
+  for (uint32_t i = 0; i < tokenizer->n_normalizers; i++)
+    if (tokenizer->normalizers[i].run == nxt_normalize_prepend ||
+        tokenizer->normalizers[i].run == nxt_normalize_chinese)
+      return true;
+  return false;
+}
+
 static bool read_metaspace(nxt_reading *reading, const json_t *step) {
+  bool later = reading->tokenizer->n_splits > 0;
   nxt_split *split = nxt_add_split(reading->tokenizer);
   split->run = nxt_split_metaspace;
   if (!take_char(reading, step, "replacement", &split->text)) return false;
   if (!take_scheme(reading, step, &split->prepend_always, &split->prepend_first)) return false;
+  if (later && split->prepend_first && puts_before(reading->tokenizer))
+    return nxt_refuse(reading,
+                      "a Metaspace with prepend_scheme first behind another pre_tokenizer is not covered where a "
+                      "normalizer puts something before the text");
   if (nxt_json_flag(step, "split", true))
     add_word_begins(reading->tokenizer, nxt_json_text(json_object_get(step, "replacement")));
   return true;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random tokenizers, compared with `tokenizers` on random texts: normalizers x pre-tokenizers x models x added tokens.
+"""Random tokenizers, compared with `tokenizers` on random texts, encoded and decoded again: normalizers x pre-tokenizers x
+models x added tokens x post-processors x decoders.
 
   fuzz_tokenizers.py PROGRAM [--n N] [--seed S] [--only K]
 
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 WORDS = ("the of and Über straße naïve İstanbul ﬁne x² Ⅷ 你好 世界 こんにちは 한국어 привет مرحبا שלום ไทย नमस्ते 🙂 👩‍👩‍👧 "
          "don't can't 123 4567 3.14 a_b C++ <s> </s> [MASK] <mask> ▁x # ## @@ é é ö\u0308 \u200d \u00a0 \u3000 \t \r\n \n ！ … — “q”").split(" ")
@@ -110,12 +111,37 @@ def random_tokenizer(r):
   tokens = [AddedToken(w, single_word=r.random() < .3, lstrip=r.random() < .3, rstrip=r.random() < .3, normalized=r.random() < .5)
             for w in r.sample(["<s>", "</s>", "[MASK]", "<mask>", "don't", "世界", "the", "a b", "é"], r.randrange(0, 4))]
   if tokens: (it.add_special_tokens if r.random() < .5 else it.add_tokens)(tokens)
+  if r.random() < .6: it.post_processor = random_processor(r)
+  if r.random() < .6: it.decoder = random_decoder(r)
   return it
+
+
+def random_processor(r):
+  """What stands around a text: one step, or several, the later outside."""
+  token = lambda: (r.choice(["[A]", "[B]", "[C]"]), r.randrange(0, 90))
+  def template():
+    before, after = ([token() for _ in range(r.randrange(0, 3))] for _ in range(2))
+    ids = dict(before + after)
+    return processors.TemplateProcessing(single=[f"{t}:0" for t, _ in before] + ["$A:0"] + [f"{t}:0" for t, _ in after],
+                                         special_tokens=list(ids.items()))
+  kinds = [template, lambda: processors.BertProcessing(token(), token()), lambda: processors.ByteLevel(trim_offsets=False),
+           lambda: processors.RobertaProcessing(token(), token(), trim_offsets=r.random() < .5)]
+  if r.random() < .6: return r.choice(kinds)()
+  return processors.Sequence([r.choice(kinds[1:])() for _ in range(r.randrange(1, 3))] + [r.choice(kinds)()])
+
+
+def random_decoder(r):
+  kinds = [lambda: decoders.ByteFallback(), lambda: decoders.Fuse(), lambda: decoders.Metaspace("▁", r.choice(["always", "first", "never"])),
+           lambda: decoders.WordPiece("##", r.random() < .5), lambda: decoders.Replace(r.choice(["▁", "a", "##"]), r.choice([" ", ""])),
+           lambda: decoders.Strip(r.choice([" ", "a"]), r.randrange(0, 3), r.randrange(0, 3)), lambda: decoders.ByteLevel(),
+           lambda: decoders.BPEDecoder(r.choice(["</w>", "a"]))]
+  steps = [r.choice(kinds)() for _ in range(r.choice([1, 1, 2, 3]))]
+  return steps[0] if len(steps) == 1 else decoders.Sequence(steps)
 
 
 def ours(program, path, texts):
   data = b"".join(struct.pack("<I", len(t)) + t for t in texts)
-  done = subprocess.run([program, path], input=data, capture_output=True)
+  done = subprocess.run([program, path, "special", "keep"], input=data, capture_output=True)
   if done.returncode: return None, done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
   out, at, result = done.stdout, 0, []
   for _ in texts:
@@ -124,9 +150,10 @@ def ours(program, path, texts):
     if n == 0xFFFFFFFF:
       result.append(None)
       continue
-    result.append(list(struct.unpack_from(f"<{n}I", out, at)))
+    ids = list(struct.unpack_from(f"<{n}I", out, at))
     at += 4 * n
     (size,) = struct.unpack_from("<I", out, at)
+    result.append((ids, out[at + 4:at + 4 + size].decode(errors="replace")))
     at += 4 + size
   return result, None
 
@@ -153,12 +180,14 @@ def main():
       refused[why.split(": ", 1)[-1][:100]] = refused.get(why.split(": ", 1)[-1][:100], 0) + 1
       continue
     for text, ids in zip(texts, result):
-      try: theirs = it.encode(text, add_special_tokens=False).ids
+      try:
+        theirs = it.encode(text).ids
+        theirs = theirs, it.decode(theirs, skip_special_tokens=False)
       except BaseException: theirs = None
       n_texts += 1
       if ids == theirs or theirs is None: continue  # tokenizers itself panics at some
       wrong += 1
-      shown = {key: spec[key] for key in ("normalizer", "pre_tokenizer", "added_tokens")}
+      shown = {key: spec[key] for key in ("normalizer", "pre_tokenizer", "added_tokens", "post_processor", "decoder")}
       model = {key: value for key, value in spec["model"].items() if key not in ("vocab", "merges")}
       print(f"--- {k}: {text!r}\n  theirs {theirs}\n  ours   {ids}\n  {json.dumps(shown, ensure_ascii=False)}\n  {model}")
       break

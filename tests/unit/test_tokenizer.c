@@ -12,6 +12,10 @@
   "\"merges\": [\"a b\"], "                                                                                  \
   "\"unk_token\": \"?\"}" more "}"
 
+#define METASPACE \
+  "{\"type\": \"Metaspace\", \"replacement\": \"_\", \"prepend_scheme\": \"first\", \"split\": false}"
+#define FIRST "\"pre_tokenizer\": " METASPACE
+
 static nxt_tokenizer *open_text(const char *name, const char *text) {
   nx_fault fault = {.text = ""};
   temporary_write(name, text, strlen(text));
@@ -147,19 +151,33 @@ static void refuses_by_name(void **state) {
           "the merge 0 of \"a\" and \"b\"");
   refuses("YQ== 0\nYg== 1\n", "has 2 ranks, as no vocabulary of tiktoken that is known");
   refuses("\n\x05\n\x01" "a\x18", "is no model of SentencePiece");
+  refuses(PAIRS(", \"normalizer\": {\"type\": \"Prepend\", \"prepend\": \"_\"}, "
+                "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": "
+                "[{\"type\": \"WhitespaceSplit\"}, " METASPACE "]}"),
+          "puts something before the text");
+  refuses(PAIRS(", \"post_processor\": {\"type\": \"Sequence\", \"processors\": "
+                "[{\"type\": \"TemplateProcessing\", \"single\": "
+                "[{\"SpecialToken\": {\"id\": \"a\"}}, {\"Sequence\": {\"id\": \"A\"}}], "
+                "\"special_tokens\": {\"a\": {\"ids\": [0]}}}, "
+                "{\"type\": \"BertProcessing\", \"cls\": [\"a\", 0], \"sep\": [\"b\", 1]}]}"),
+          "behind a TemplateProcessing");
 }
 
-/* A text whose beginning a normalizer leaves out has no first part; Oniguruma's \w is another within
- * brackets. */
+/* A text whose beginning a normalizer leaves out, or replaces with the next character, has no first part;
+ * Oniguruma's \w is another within brackets. */
 static void follows_tokenizers_habits(void **state) {
   (void)state;
   nxt_tokenizer *tokenizer = open_text(
       "file", PAIRS(", \"normalizer\": {\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": true}"
-                    ", "
-                    "\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"_\", "
-                    "\"prepend_scheme\": \"first\", \"split\": false}"));
+                    ", " FIRST));
   encodes_as(tokenizer, "a", 1, 0, "3 0");
   encodes_as(tokenizer, " a", 2, 0, "0");
+  nxt_close(tokenizer);
+  tokenizer = open_text("file", PAIRS(", \"normalizer\": {\"type\": \"Replace\", \"pattern\": "
+                                      "{\"String\": \"ab\"}, \"content\": \"a\"}, " FIRST));
+  encodes_as(tokenizer, "ab", 2, 0, "0");
+  encodes_as(tokenizer, "a", 1, 0, "3 0");
+  encodes_as(tokenizer, "bab", 3, 0, "3 1 0");
   nxt_close(tokenizer);
   tokenizer = open_text("file", PAIRS(", \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": "
                                       "\"[^\\\\w\\\\s]+\"}, \"behavior\": \"Removed\", \"invert\": false}"));
