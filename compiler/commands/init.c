@@ -25,6 +25,7 @@ typedef struct found {
   const char *name;
   const char *dialect; /* NULL: no training's */
   bool sized;          /* it tells its world size itself */
+  bool part;           /* it is given together with others */
 } found;
 
 typedef struct survey {
@@ -54,7 +55,9 @@ static void look_at(survey *s, const char *path) {
   const nxc_compiled *compiled = &judged.compiled;
   bool training = !compiled->foreign && compiled->dialect != NULL && !compiled->unreadable;
   found *at = &s->files[s->n_files++];
-  *at = (found){.name = strncmp(path, "./", 2) == 0 ? path + 2 : path,
+  const nxc_binding *binding = compiled->binding;
+  *at = (found){.part = training && binding != NULL && binding->elsewhere && !compiled->document->open,
+                .name = strncmp(path, "./", 2) == 0 ? path + 2 : path,
                 .dialect = training ? compiled->dialect->name : NULL,
                 .sized = training && compiled->settings != NULL &&
                          nxc_settings_known(compiled->settings, NX_SETTING_MESH_WORLD)};
@@ -125,6 +128,20 @@ static void write_entries(survey *s, nxc_buffer *out) {
   }
 }
 
+/* Files that are completed by others are judged as parts. */
+static void write_parts(survey *s, nxc_buffer *out) {
+  size_t n_parts = 0;
+  for (size_t i = 0; i < s->n_files; i++) {
+    if (!s->files[i].part) continue;
+    if (n_parts++ == 0) nxc_buffer_puts(out, "  - match:\n");
+    nxc_buffer_puts(out, nxc_arena_printf(s->arena, "      - \"%s\"\n", s->files[i].name));
+  }
+  if (n_parts == 0) return;
+  nxc_buffer_puts(out, "    partial: true\n");
+  printf("  %-40s parts of configurations, judged as such\n",
+         nxc_arena_printf(s->arena, "%zu file%s", n_parts, n_parts == 1 ? "" : "s"));
+}
+
 /* The folders below which nothing is a training's, from the top; each once. */
 static void write_excluded(survey *s, nxc_buffer *out) {
   const char *written = "\n";
@@ -167,6 +184,7 @@ static int init(nxc_arena *arena) {
                   "# What the configurations of this repository have in common: nxcfg(1), PROJECT FILE.\n");
   write_excluded(&s, &out);
   write_entries(&s, &out);
+  write_parts(&s, &out);
   if (!nxc_output_write(arena, "init", NXC_PROJECT_FILE, out.bytes, out.n_bytes)) return NXC_EXIT_USAGE;
   printf("wrote %s; now: nxcfg validate .\n", NXC_PROJECT_FILE);
   return NXC_EXIT_GOOD;

@@ -107,10 +107,19 @@ static void take_exclude(reading *r, const nxc_node *node) {
   add_texts(r, node, &r->project->exclude);
 }
 
+/* What stays as it was where the text is no truth value. */
+static bool read_bool(reading *r, const nxc_node *node, bool otherwise) {
+  if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_BOOL) return node->value.boolean;
+  complain(r, node, NULL, "%s is true or false", node->key);
+  return otherwise;
+}
+
 static void take_hermetic(reading *r, const nxc_node *node) {
-  if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_BOOL)
-    r->project->hermetic = node->value.boolean;
-  else complain(r, node, NULL, "hermetic is true or false");
+  r->project->hermetic = read_bool(r, node, r->project->hermetic);
+}
+
+static void take_partial(reading *r, const nxc_node *node) {
+  r->project->partial = read_bool(r, node, r->project->partial);
 }
 
 /* -- keys ------------------------------------------------------------------------------------------------ */
@@ -131,7 +140,7 @@ static const struct {
     {"model_config", take_model_config, true, true}, {"keys", take_keys, true, true},
     {"allow", take_allow, true, true},     {"rules", take_rules, true, true},
     {"env", take_env, true, true},         {"hermetic", take_hermetic, true, true},
-    {"exclude", take_exclude, false, true},
+    {"exclude", take_exclude, false, true}, {"partial", take_partial, true, true},
     {"files", take_files, false, true},    {"match", take_match, true, false},
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };

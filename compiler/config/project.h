@@ -12,6 +12,8 @@
  *       dialect: neox@today
  *       world_size: 32
  *       model_config: models/7b/config.json
+ *     - match: local_setup.yml
+ *       partial: true                      # as --partial, where no -l completes it
  *
  * It is the nearest one at or above the configuration's folder; patterns and paths in it start at its own
  * folder. The command line wins over it, and it wins over the configuration. */
@@ -28,6 +30,7 @@ typedef struct nxc_project {
   const nxc_node *world_size; /* an integer; NULL: not said */
   nxc_texts keys, allow, rules, env, exclude;
   bool hermetic;
+  bool partial; /* judged as a part where no other file is given with it */
 } nxc_project;
 
 #define NXC_PROJECT_FILE ".nxcfg.yaml"

@@ -48,6 +48,15 @@ expect 'init says what it found' '6 of 9 files are training configurations' 'con
 cp .nxcfg.yaml printed
 expect 'init writes patterns with their systems' 'match: "conf/nxdt/*.yaml"' 'dialect: nxdt' 'match: "conf/*.yml"' \
   'dialect: neox' 'match: "scripts/train.sh"' 'dialect: megatron' '- k8s/'
+mkdir -p ../parts.$$/configs && (
+  cd ../parts.$$ && mkdir -p .git
+  printf '{"pipe_parallel_size": 1, "data_path": "d", "vocab_file": "v", "merge_file": "m"}\n' >configs/setup.yml
+  sed -n p "$root/conf/neox/quickstart.yml" >configs/whole.yml
+  "$nxcfg" init && cat .nxcfg.yaml && "$nxcfg" validate . && ! "$nxcfg" validate --dialect neox /dev/stdin <configs/setup.yml
+) >printed 2>&1
+expect 'init finds parts of configurations' '1 file ' 'parts of configurations, judged as such' '- "configs/setup.yml"' \
+  'partial: true' '2 files: 2 valid, 0 wrong' 'NX6911'
+rm -r ../parts.$$
 ! "$nxcfg" init >printed 2>&1
 result 'init replaces nothing' $?
 sed -i 's|^exclude:|exclude:\n  - old/\n  - "*.log.yaml"|' .nxcfg.yaml
