@@ -115,9 +115,17 @@ static nxc_span span_at(const nxc_source *source, size_t offset, uint32_t length
   return (nxc_span){source, low + 1, column, length ? length : 1};
 }
 
+/* In so many bytes of the raw text, which is UTF-8. */
+static uint32_t characters_of(const nxc_node *node, size_t offset, size_t n_bytes) {
+  uint32_t n = 0;
+  for (size_t i = offset; i < offset + n_bytes && i < node->raw_bytes; i++)
+    n += ((unsigned char)node->raw[i] & 0xc0) != 0x80;
+  return n;
+}
+
 /* Quoting and line folding shift text, but every `${` of the value stands in the source in the same order:
  * count to the last one before the offset, and go on from there as far as the bytes agree. */
-nxc_span nxc_node_span_inside(const nxc_node *node, size_t offset, uint32_t length) {
+nxc_span nxc_node_span_inside(const nxc_node *node, size_t offset, size_t n_bytes) {
   enum { LONGEST_ESCAPE = 10 /* \U00000024 */, FOLDED_BYTES = 256 };
   const nxc_source *source = node->at.source;
   if (source == NULL) return node->at;
@@ -140,8 +148,8 @@ nxc_span nxc_node_span_inside(const nxc_node *node, size_t offset, uint32_t leng
   size_t n = 0;
   while (last + n < offset && found + n < source->n_bytes && source->text[found + n] == node->raw[last + n])
     n++;
-  if (last + n < offset) length = 2, n = 0;
-  return span_at(source, found + n, length);
+  bool exact = last + n == offset;
+  return span_at(source, found + (exact ? n : 0), exact ? characters_of(node, offset, n_bytes) : 2);
 }
 
 typedef struct flattening {

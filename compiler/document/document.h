@@ -107,8 +107,8 @@ nxc_node *nxc_node_final(const nxc_node *node);
 const char *nxc_node_path(nxc_arena *arena, const nxc_node *node);
 /* The place to point at for a finding about this setting: the key in a map, else the value. */
 nxc_span nxc_node_span(const nxc_node *node);
-/* The place of byte `offset` of a scalar's raw text, `length` characters long, as near as quoting allows. */
-nxc_span nxc_node_span_inside(const nxc_node *node, size_t offset, uint32_t length);
+/* The place of `n_bytes` at byte `offset` of a scalar's raw text, as near as quoting allows. */
+nxc_span nxc_node_span_inside(const nxc_node *node, size_t offset, size_t n_bytes);
 /* Deep copy of a scalar, list or map as a value (after resolution: through references). NULL when it would
  * have more than NXC_VALUE_NODES_MAX items, which only doubling references reach. */
 enum { NXC_VALUE_NODES_MAX = 300000 }; /* a document itself has fewer */

@@ -113,7 +113,7 @@ static void add_path(gathering *g, const nxc_node *in, const nxc_reference *refe
     bool spelt = named->key != NULL && strlen(named->key) == end - begin &&
                  memcmp(named->key, path + begin, end - begin) == 0;
     if (spelt) {
-      nxc_span at = nxc_node_span_inside(in, reference->offset + begin, (uint32_t)(end - begin));
+      nxc_span at = nxc_node_span_inside(in, reference->offset + begin, end - begin);
       g->items = nxc_arena_grow(arena, g->items, g->n_items, sizeof *g->items);
       g->items[g->n_items++] = (nxc_mention){in, at, named};
     }

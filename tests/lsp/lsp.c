@@ -31,7 +31,9 @@ static const char text[] = "model_source: hf\n"
                            "  encoder_seq_length: $<data.seq_length>\n"
                            "  num_layers: 4\n"
                            "precision:\n"
-                           "  type: mixed_precison\n";
+                           "  type: mixed_precison\n"
+                           "gr\xC3\xB6\xC3\x9F" "e: 4\n"
+                           "name: \"${gr\xC3\xB6\xC3\x9F" "e}\"\n";
 
 static json_t *place(const char *in, const char *word, size_t behind) {
   const char *at = strstr(in, word);
@@ -71,6 +73,7 @@ static const question questions[] = {
     {"references", "dat|a:", "\"line\":9, \"line\":4, \"line\":14, !\"line\":11"},
     {"rename", "micro_b|atch_size: 4",
      "\"line\":10,\"character\":2 \"line\":11,\"character\":35 \"renamed\""},
+    {"rename", "|gr\xC3\xB6", "\"start\":{\"line\":19,\"character\":9},\"end\":{\"line\":19,\"character\":14}"},
     {"rename", "devices: |2", "\"result\":null"},
     {"prepareRename", "dat|a:", "\"placeholder\":\"data\""},
     {"prepareRename", "devices: |2", "\"result\":null"},
