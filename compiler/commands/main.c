@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     print_usage(stdout);
     return finish(argv[1], NXC_EXIT_GOOD);
   }
-  if (strcmp(argv[1], "--version") == 0) {
+  if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
     puts("nxcfg " NX_VERSION);
     return finish(argv[1], NXC_EXIT_GOOD);
   }

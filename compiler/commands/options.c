@@ -129,6 +129,30 @@ static bool means_something(const parsing *p, const char *option) {
   return true;
 }
 
+/* The option of the command that is meant; NULL: none is near. */
+static const char *nearest_option(const parsing *p, const nxc_extra_option *extras,
+                                  const nxc_extra_option *common, const char *argument) {
+  const char **names = NULL;
+  size_t n_names = 0;
+  const nxc_extra_option *const tables[] = {extras, common};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    for (const nxc_extra_option *row = tables[i]; row->name != NULL; row++) {
+      if (tables[i] == common && !means_something(p, row->name)) continue;
+      names = nxc_arena_grow(p->arena, names, n_names, sizeof *names);
+      names[n_names++] = row->name;
+    }
+  }
+  return nxc_nearest(nxc_arena_strndup(p->arena, argument, strcspn(argument, "=")), names, n_names);
+}
+
+static bool complain_unknown(parsing *p, const nxc_extra_option *extras, const nxc_extra_option *common,
+                             const char *argument) {
+  const char *nearest = nearest_option(p, extras, common, argument);
+  if (nearest != NULL && strcmp(nearest, argument) != 0)
+    argument = nxc_arena_printf(p->arena, "%s; did you mean %s?", argument, nearest);
+  return complain(p, "unknown option", argument);
+}
+
 /* KEY=VALUE, +KEY=VALUE, ~KEY, unless a file has that name. */
 static bool is_override(const parsing *p, const char *argument) {
   return nxc_override_is(argument) && means_something(p, "KEY=VALUE") && access(argument, F_OK) != 0;
@@ -152,7 +176,8 @@ static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option 
     const nxc_extra_option *row = find_row(extras, argument, &value);
     if (row == NULL) {
       row = find_row(common, argument, &value);
-      if (row == NULL || !means_something(p, row->name)) return complain(p, "unknown option", argument);
+      if (row == NULL || !means_something(p, row->name))
+        return complain_unknown(p, extras, common, argument);
     }
     if (row->flag == NULL && value == NULL && i + 1 < argc) value = argv[++i];
     if (!take(p, row, argument, value)) return false;

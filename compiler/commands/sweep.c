@@ -77,6 +77,10 @@ static bool check_runs(const reader *r, const nxc_node *runs, const nxc_node *sw
 static bool check_keys(const reader *r, const nxc_node *root) {
   static const char *const known[] = {"file", "set", "sweep", "runs"};
   if (root->kind != NXC_NODE_MAP) return refuse(r, root, "a sweep is a map with file, sweep and runs", NULL);
+  bool any = nxc_node_child(root, "sweep") || nxc_node_child(root, "runs") || nxc_node_child(root, "file");
+  if (!any)
+    return refuse(r, root, "this is no sweep: it has neither file nor sweep nor runs",
+                  "nxcfg validate judges a configuration by itself");
   for (size_t i = 0; i < root->n_children; i++) {
     const char *key = root->children[i]->key, *near = nxc_nearest(key, known, 4);
     bool good = false;
