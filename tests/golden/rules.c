@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every rule of schema/rules at work, as TAP. A line of FOLDER/rules.txt is one case:
  *
- *   FINDINGS | BASE | KEY=VALUE | --arguments of --megatron | ranks 32
+ *   FINDINGS | BASE | KEY=VALUE | ~KEY that is taken out | --arguments of --megatron | ranks 32
  *
  * BASE is BASE.args, BASE.yml or BASE.yaml in FOLDER, with @VERSION of its dialect and +NAME for the
  * config.json NAME.json; ! judges for nxrun too. Megatron has 8 ranks; `ranks told` leaves them to the file.
@@ -53,7 +53,7 @@ typedef struct rule_case {
   nxc_request request;
   nxc_sink *sink;
   nxc_compiled compiled;
-  const char *sets[FIELDS_MAX], *arguments[FIELDS_MAX * 8];
+  const char *sets[FIELDS_MAX], *overrides[FIELDS_MAX], *arguments[FIELDS_MAX * 8];
 } rule_case;
 
 static char *trim(char *text) {
@@ -98,6 +98,8 @@ static void read_field(rule_case *c, char *field) {
     for (char *rest, *word = strtok_r(field, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
       if (c->request.n_arguments < sizeof c->arguments / sizeof *c->arguments)
         c->arguments[c->request.n_arguments++] = word;
+  } else if (*field == '~' && c->request.n_overrides < FIELDS_MAX) {
+    c->overrides[c->request.n_overrides++] = field;
   } else if (*field != '\0' && c->request.n_sets < FIELDS_MAX) {
     c->sets[c->request.n_sets++] = field;
   }
@@ -201,6 +203,7 @@ static void run_case(const char *folder, char *line, golden *g) {
   char *rest = line, *wanted = next_field(&rest), *base = next_field(&rest);
   c.sink = nxc_sink_new(c.arena);
   c.request.sets = c.sets;
+  c.request.overrides = c.overrides;
   c.request.arguments = c.arguments;
   if (base != NULL) read_base(&c, folder, base);
   for (char *field; (field = next_field(&rest)) != NULL;) read_field(&c, field);
