@@ -36,7 +36,7 @@ static bool compile(nxc_arena *arena, const char *dialect, const char *const *op
                     nxc_compiled *compiled) {
   const base *of = find_base(dialect);
   const char *arguments[MOST_OPTIONS + 2] = {"--micro-batch-size=1", "--global-batch-size=8"};
-  nxc_request request = {.dialect = dialect, .world_size = "1"};
+  nxc_request request = {.dialect = dialect, .world_size = "1", .assumes_defaults = true};
   if (of->text[0] == '\0') {
     for (size_t i = 0; i < n_options; i++) arguments[i + 2] = nxc_arena_printf(arena, "--%s", options[i]);
     request.arguments = arguments, request.n_arguments = n_options + 2;
