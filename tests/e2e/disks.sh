@@ -1,10 +1,10 @@
 #!/bin/sh
-# File systems that fail under a run: read-only, too small, over a quota of files, gone. The checkpoint before stays
+# File systems that fail under a run: read-only, too small, over a quota of files, slow, gone. The checkpoint before stays
 # whole, and the run says what happened. TAP.
-# usage: disks.sh NXRUN NXCFG NXDATA MPIEXEC
+# usage: disks.sh NXRUN NXCFG NXDATA MPIEXEC SLOW_DISK
 # SPDX-License-Identifier: Apache-2.0
 set -u
-nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 slow=$(realpath "$5")
 . "$(dirname "$0")/lib.sh"
 mkdir disk
 trap 'umount -l "$folder"/disk/run/checkpoints "$folder"/disk 2>/dev/null; rm -rf "$folder"' EXIT
@@ -78,5 +78,31 @@ breaks 'a disk that others fill' end 1 'No space left' sh -c '! cat /dev/zero >d
 goes_on_from 'filled'
 breaks 'a quota of files' end 1 'No space left\|quota' mount -o remount,nr_inodes=20 disk
 goes_on_from 'a quota of files'
+
+# A disk that stands still for longer than the deadline.
+mount -o remount,rw,size=64m,nr_inodes=1000000 disk
+on_slow_disk() { # PLAN [SETTING]...: `out` has what it says
+  "$nxcfg" plan base.yaml --set nx:run.deadline_s=10 --set nx:run.log_every=1 --set nx:checkpoint.async=$2 -o $1.bin >out 2>&1 || exit 99
+  rm -rf disk/run go_on
+  timeout -s KILL 150 "$mpiexec" -genv LD_PRELOAD "$slow" -genv NX_SLOW_UNTIL "$PWD/go_on" -n 2 "$nxrun" $1.bin --dir disk/run \
+    --stop-after 30 >out 2>&1
+}
+on_slow_disk beside true &
+job=$!
+for _ in $(seq 600); do
+  grep -q '"step":30,' disk/run/metrics.jsonl 2>/dev/null && break
+  sleep 0.1
+done
+grep -q '"step":30,' disk/run/metrics.jsonl && [ ! -e disk/run/checkpoints/step-000020 ]
+report 'a disk that stands still: the training beside it goes on' $?
+sleep 12
+touch go_on
+wait $job
+grep -q '^step 30/' out && [ -e disk/run/checkpoints/step-000020/manifest.json ] && [ -e disk/run/checkpoints/step-000030/manifest.json ]
+report 'and waits for it in the end, longer than the deadline' $?
+on_slow_disk within false
+[ $? -eq 1 ] && grep -q 'waits while a checkpoint is written: rank . .*gave no sign of life for 10 s' out
+report 'a training that waits for its checkpoint ends at the deadline, and says why' $?
+
 breaks 'a disk that is gone' end 1 'No such file or directory' umount -l disk
 finish
