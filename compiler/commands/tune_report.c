@@ -128,6 +128,21 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
     fputs("       it does not fit\n", out);
 }
 
+static void print_elsewhere(const nxc_tune_result *result, FILE *out) {
+  static const char *const names[] = {
+#define KNOB(id, name, group) name,
+      NXC_KNOBS(KNOB)
+#undef KNOB
+  };
+  bool any = false;
+  for (size_t knob = 0; knob < NXC_N_KNOBS; knob++) {
+    if (!result->elsewhere[knob]) continue;
+    fprintf(out, "%s%s", any ? ", " : "not all values tried: ", names[knob]);
+    any = true;
+  }
+  if (any) fputs(" (another text gives them)\n", out);
+}
+
 static void print_counts(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   uint32_t world = r->request->training->layout.world;
@@ -139,6 +154,7 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
   fprintf(out, "; %zu judged, %zu refused%s\n", result->n_judged, result->n_refused,
           result->cut_short ? "; stopped by the deadline" : "");
   if (result->refused != NULL) fprintf(out, "refused, of the fastest: %s\n", result->refused);
+  print_elsewhere(result, out);
 }
 
 static void print_assumed(const nxc_tune_report *r, FILE *out) {

@@ -165,15 +165,27 @@ static bool choose_world(const nxc_space *space, const nxc_choice *choice, nxc_t
   return false;
 }
 
+/* Whether an option that would change stands in another text than the file's. */
+static bool stands_elsewhere(const search *s, const nxc_said *said) {
+  const nxc_source *first = s->request->compiled->binding->origin.first;
+  for (size_t i = 0; i < said->n_edits; i++) {
+    const nxc_bound *bound = said->edits[i].bound;
+    if (bound->given && bound->node != NULL && bound->node->at.source != first) return true;
+  }
+  return false;
+}
+
 /* Whether the system takes the layout, on as many ranks as are good for it. */
-static bool is_accepted(search *s, const nxc_choice *choice) {
+static bool is_accepted(search *s, const nxc_choice *choice, bool *elsewhere) {
   const nxc_space *space = &s->result->space;
   nxc_training training = *space->training;
   nxc_space probe = *space;
   probe.training = &training;
   if (!choose_world(space, choice, &training)) return false;
   nxc_arena_mark mark = nxc_arena_mark_now(s->scratch);
-  bool accepted = nxc_say(s->speaker, &probe, choice, s->scratch).refused == NULL;
+  const nxc_said said = nxc_say(s->speaker, &probe, choice, s->scratch);
+  bool accepted = said.refused == NULL;
+  *elsewhere = *elsewhere || (said.text == NULL && stands_elsewhere(s, &said));
   nxc_arena_rewind(s->scratch, mark);
   return accepted;
 }
@@ -183,14 +195,15 @@ static bool is_accepted(search *s, const nxc_choice *choice) {
 static bool is_known(search *s, nxc_knob knob, size_t place) {
   const nxc_space *space = &s->result->space;
   nxc_choice choice = {{0}};
+  bool *elsewhere = &s->result->elsewhere[knob];
   choice.at[knob] = (uint16_t)place;
-  if (is_accepted(s, &choice)) return true;
+  if (is_accepted(s, &choice, elsewhere)) return true;
   for (int other = 0; other < NXC_N_KNOBS; other++)
     for (size_t low = 1; other != (int)knob && other != NXC_KNOB_GLOBAL && low < space->n_values[other];
          low++) {
       nxc_choice both = choice;
       both.at[other] = (uint16_t)low;
-      if (space->values[other][low].first <= 1 && is_accepted(s, &both)) return true;
+      if (space->values[other][low].first <= 1 && is_accepted(s, &both, elsewhere)) return true;
     }
   return false;
 }

@@ -52,6 +52,7 @@ typedef struct nxc_tune_result {
   const char *refused;   /* of the best layout that was refused: why */
   double least_bytes;    /* that any layout needs */
   bool cut_short;        /* by the deadline */
+  bool elsewhere[NXC_N_KNOBS]; /* another text gives an option of it, which the file's own cannot change */
 } nxc_tune_result;
 
 /* What the parts of a step are called on this machine. */
