@@ -95,9 +95,12 @@ static void add_missing(nxr_fault *missing, const nx_plan *plan, const nx_operat
   char name[256];
   snprintf(name, sizeof name, "\n  %s of %s%s%s", nx_op_find(op->op)->name, nx_plan_string(plan, op->origin),
            why[0] ? ": " : "", why);
-  if (strstr(missing->text, name)) return;
-  size_t length = strlen(missing->text);
-  snprintf(missing->text + length, sizeof missing->text - length, "%s", name);
+  static const char others[] = "\n  and others";
+  enum { HEADING = 120 /* bytes of what is said before them, at most */ };
+  size_t length = strlen(missing->text), room = sizeof missing->text - length;
+  if (strstr(missing->text, name) || strstr(missing->text, others)) return;
+  bool fits = strlen(name) + sizeof others + HEADING <= room;
+  snprintf(missing->text + length, room, "%s", fits ? name : others);
 }
 
 /* Declined operators are collected in `missing`; all others have their kernel afterwards. */

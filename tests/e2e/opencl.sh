@@ -63,6 +63,8 @@ expect 'an unknown device' 1 'no device is called abacus: nxrun --devices lists'
 NXRUN_CACHE=$PWD/empty NXRUN_OPENCL_OPTIONS='-Dkernel=broken' \
   expect 'a program that is not built' 1 'does not build .*NXRUN_OPENCL_OPTIONS' \
   "$nxrun" plan.bin --backend opencl --dir none
+tail -n 1 out | grep -q '^  and others$'
+report 'what else is missing ends with a whole line' $?
 
 # Programs are built but once, and without the compiler's search for speed; those of CLBlast by every process.
 export NXRUN_OPENCL_OPTIONS=-cl-opt-disable NXRUN_CLBLAST=0
