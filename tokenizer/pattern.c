@@ -51,14 +51,15 @@ static const struct {
   const char *name;
   uint16_t class;
 } categories[] = {{"L", NXT_LETTER}, {"Lu", NXT_UPPER},      {"Ll", NXT_LOWER}, {"M", NXT_MARK},
-                  {"N", NXT_NUMBER}, {"P", NXT_PUNCTUATION}, {"S", NXT_SYMBOL}};
+                  {"N", NXT_NUMBER}, {"P", NXT_PUNCTUATION}, {"S", NXT_SYMBOL},
+                  {"Nd", NXT_NUMBER | NXT_WORD}};
 
 static void put_younger(rewrite *r, const char *name, size_t n_name) {
   for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
     if (strlen(categories[k].name) != n_name || strncmp(categories[k].name, name, n_name) != 0) continue;
     for (size_t i = 0; i < nxt_n_ages; i++) {
       char range[32];
-      if ((nxt_ages[i].sets & categories[k].class) == 0) continue;
+      if ((nxt_ages[i].sets & categories[k].class) != categories[k].class) continue;
       snprintf(range, sizeof range, "\\x{%x}-\\x{%x}", nxt_ages[i].first, nxt_ages[i].last);
       put(r, range);
     }
@@ -72,6 +73,14 @@ static void put_words(rewrite *r, bool negated, bool bracketed) {
   put(r, r->flavour == NXT_RUST ? joiners : bracketed ? "" : more_words);
   put_younger(r, "L", 1);
   put_younger(r, "M", 1);
+  put_younger(r, "Nd", 2);
+  if (!bracketed) put(r, "]");
+}
+
+static void put_digits(rewrite *r, bool negated, bool bracketed) {
+  if (!bracketed) put(r, negated ? "[^" : "[");
+  put(r, bracketed && negated ? "\\P{Nd}" : "\\p{Nd}");
+  if (!bracketed || !negated) put_younger(r, "Nd", 2);
   if (!bracketed) put(r, "]");
 }
 
@@ -106,6 +115,8 @@ static void take_escape(rewrite *r, bool bracketed) {
     put_class(r, blanks, what == 'S', bracketed);
   else if (what == 'w' || what == 'W')
     put_words(r, what == 'W', bracketed);
+  else if (what == 'd' || what == 'D')
+    put_digits(r, what == 'D', bracketed);
   else if ((what == 'h' || what == 'H') && r->flavour == NXT_ONIGURUMA)
     put_class(r, hexadecimal, what == 'H', bracketed);
   else

@@ -187,6 +187,10 @@ static void follows_tokenizers_habits(void **state) {
                                       "\"\\\\w+\"}, \"behavior\": \"Removed\", \"invert\": true}"));
   encodes_as(tokenizer, "a\xc2\xb2", 3, 0, "0 3");
   nxt_close(tokenizer);
+  tokenizer = open_text("file", PAIRS(", \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": "
+                                      "\"\\\\d[\\\\w]\"}, \"behavior\": \"Removed\", \"invert\": false}"));
+  encodes_as(tokenizer, "a\xf0\x9c\xb3\xb4\xf0\x90\xb5\x80" "b", 10, 0, "0 1"); /* digits of Unicode 16 */
+  nxt_close(tokenizer);
 }
 
 /* Steps that double a text, many times over. */
