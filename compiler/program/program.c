@@ -79,12 +79,22 @@ nxc_pipeline *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sin
   return pipeline;
 }
 
+/* No config.json of transformers has a word for a capacity: its mixtures drop no token. */
+static void tell_capacity(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  if (t->model.mixture == NULL || t->model.mixture->capacity_factor <= 0) return;
+  if (!nxc_flag(s, NX_SETTING_CHECKPOINT_HUGGING_FACE)) return;
+  nxc_report(sink, "NX3026", NXC_SEVERITY_WARNING, nxc_settings_span(s, NX_SETTING_MOE_CAPACITY_FACTOR), NULL,
+             "a config.json cannot say that experts have a capacity: transformers drops no token, and finds "
+             "another loss where the training drops some");
+}
+
 bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink,
                          nxc_plan_bytes *out) {
   nxc_training training;
   nx_fault fault = {{0}, 0};
   bool read = nxc_training_read(settings, sink, &training);
   if (!nxc_training_judge(settings, sink, read ? &training : NULL) || !read) return false;
+  tell_capacity(settings, sink, &training);
   nxc_pipeline *pipeline = nxc_program_build(&training, arena, sink);
   if (pipeline == NULL) return false;
   out->bytes = nxc_emit(pipeline, &training, settings, &out->n_bytes);

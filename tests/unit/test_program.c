@@ -180,6 +180,21 @@ static void a_module_that_is_none_is_told(void **state) {
   program_end(&c);
 }
 
+static void a_capacity_that_no_file_says_is_told(void **state) {
+  (void)state;
+  static const struct {
+    const char *changes;
+    bool told;
+  } cases[] = {{"moe.experts=4 moe.capacity_factor=1", true},
+               {"moe.experts=4 moe.capacity_factor=1 checkpoint.hugging_face=false", false},
+               {"moe.experts=4 moe.dropless=true", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    program_case c = program_good(cases[i].changes);
+    assert_int_equal(program_found(&c, "NX3026"), cases[i].told);
+    program_end(&c);
+  }
+}
+
 /* Each rank keeps its part of the sequence of everything outside the products, and gathers again on the way
  * back. */
 static void sequence_parallelism_keeps_less(void **state) {
@@ -347,6 +362,7 @@ int main(void) {
       cmocka_unit_test(recomputation_trades_memory_for_products),
       cmocka_unit_test(layers_may_be_computed_again_in_groups),
       cmocka_unit_test(a_module_that_is_none_is_told),
+      cmocka_unit_test(a_capacity_that_no_file_says_is_told),
       cmocka_unit_test(sequence_parallelism_keeps_less),
       cmocka_unit_test(a_plan_does_not_grow_with_the_ranks),
       cmocka_unit_test(the_same_settings_give_the_same_bytes),
