@@ -46,20 +46,22 @@ static void put_class(rewrite *r, const char *members, bool negated, bool bracke
   if (!bracketed) put(r, "]");
 }
 
-/* Categories, and their classes: what is younger than PCRE2's Unicode is written beside them. */
+/* Categories, and their classes: what is younger than PCRE2's Unicode is written beside them. Digits are the
+ * numbers that make words. */
 static const struct {
   const char *name;
-  uint16_t class;
-} categories[] = {{"L", NXT_LETTER}, {"Lu", NXT_UPPER},      {"Ll", NXT_LOWER}, {"M", NXT_MARK},
-                  {"N", NXT_NUMBER}, {"P", NXT_PUNCTUATION}, {"S", NXT_SYMBOL},
-                  {"Nd", NXT_NUMBER | NXT_WORD}};
+  uint16_t class, too;
+} categories[] = {{"L", NXT_LETTER, 0}, {"Lu", NXT_UPPER, 0}, {"Ll", NXT_LOWER, 0},
+                  {"M", NXT_MARK, 0}, {"N", NXT_NUMBER, 0}, {"Nd", NXT_NUMBER, NXT_WORD},
+                  {"P", NXT_PUNCTUATION, 0}, {"S", NXT_SYMBOL, 0}};
 
 static void put_younger(rewrite *r, const char *name, size_t n_name) {
   for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
     if (strlen(categories[k].name) != n_name || strncmp(categories[k].name, name, n_name) != 0) continue;
     for (size_t i = 0; i < nxt_n_ages; i++) {
       char range[32];
-      if ((nxt_ages[i].sets & categories[k].class) != categories[k].class) continue;
+      if ((nxt_ages[i].sets & categories[k].class) == 0) continue;
+      if ((nxt_classes[nxt_ages[i].first] & categories[k].too) != categories[k].too) continue;
       snprintf(range, sizeof range, "\\x{%x}-\\x{%x}", nxt_ages[i].first, nxt_ages[i].last);
       put(r, range);
     }
