@@ -48,6 +48,17 @@ CASES = {
     "deepseek_v2": (2, ["mesh.expert=2"], 1e-6, "deepseek_v2"),
     "deepseek_v3": (2, ["mesh.pipeline=2"], 1e-6, "deepseek_v3"),
     "deepseek_v3_sharded": (2, ["optimizer.zero_stage=3"], 1e-6, "deepseek_v3"),
+    "gemma2": (2, ["mesh.tensor=2"], 1e-6, "gemma2"),
+    "qwen2": (2, ["mesh.tensor=2", "sequence_parallel=true"], 1e-6, "qwen2"),
+    "phi3": (2, ["mesh.tensor=2"], 1e-6, "phi3"),
+    "olmo2_sharded": (2, ["optimizer.zero_stage=3"], 1e-6, "olmo2"),
+    "gpt_neox": (2, ["mesh.tensor=2"], 1e-6, "gpt_neox"),
+    "glm4_moe": (2, ["mesh.expert=2"], 1e-6, "glm4_moe"),
+    "gpt_oss_sharded": (2, ["optimizer.zero_stage=3"], 1e-6, "gpt_oss"),
+    "gemma_sharded": (2, ["optimizer.zero_stage=3"], 1e-6, "gemma"),
+    "qwen3_stages": (2, ["mesh.pipeline=2"], 1e-6, "qwen3"),
+    "mistral_stages": (2, ["mesh.pipeline=2"], 1e-6, "mistral"),
+    "llama_yarn": (2, ["mesh.context=2", "attention.ring=true"], 1e-6, "llama_yarn"),
     "model_weights": (1, ["precision.preset=mixed_precision", "checkpoint.weights=model"], 2e-2),
 }
 
