@@ -132,6 +132,7 @@ static bool has_part(const nxc_training *t, nxc_part part) {
     case NXC_PART_SHARED_GATE: return shares && gated;
     case NXC_PART_SHARED_UP:
     case NXC_PART_SHARED_DOWN: return shares;
+    case NXC_PART_SHARED_MIX: return shares && m->mixture->shared_gate;
     case NXC_PART_EXPERT_GATE: return mixed && gated;
     case NXC_PART_ROUTER:
     case NXC_PART_EXPERT_UP:

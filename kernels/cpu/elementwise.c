@@ -60,6 +60,70 @@ void CPU_NAME(cpu_bias_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
   }
 }
 
+void CPU_NAME(cpu_row_gate)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *x_tensor = cpu_in(kernel, 0), *g_tensor = cpu_in(kernel, 1),
+                   *y_tensor = cpu_out(kernel, 0);
+  const void *x = cpu_in_at(kernel, frame, 0), *g = cpu_in_at(kernel, frame, 1);
+  void *y = cpu_out_at(kernel, frame, 0);
+  int64_t n = cpu_columns(x_tensor), n_rows = cpu_rows(x_tensor), n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer x_buffer, g_buffer, y_buffer;
+    cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
+    for (int64_t row = span.begin; row < span.end; row++) {
+      const float share = vec_sigmoid(*vec_read(g, g_tensor->dtype, row, 1, g_buffer));
+      for (int64_t at = row * n; at < (row + 1) * n; at += VEC_CHUNK) {
+        int64_t count = vec_chunk_of(at, (row + 1) * n);
+        const float *p = vec_read(x, x_tensor->dtype, at, count, x_buffer);
+        float *r = vec_target(y, y_tensor->dtype, at, y_buffer);
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) r[i] = p[i] * share;
+        vec_commit(y, y_tensor->dtype, at, count, r);
+      }
+    }
+  }
+}
+
+/* The gradient of a row, and in fp64 the sum that its gate's is made of. */
+static double row_gate_grad(const nxk_kernel *kernel, const nxk_frame *frame, int64_t row, float share) {
+  const nxk_tensor *dy_tensor = cpu_in(kernel, 0), *x_tensor = cpu_in(kernel, 1),
+                   *dx_tensor = cpu_out(kernel, 0);
+  const void *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
+  void *dx = cpu_out_at(kernel, frame, 0);
+  vec_buffer dy_buffer, x_buffer, dx_buffer;
+  int64_t n = cpu_columns(x_tensor);
+  double sum = 0;
+  for (int64_t at = row * n; at < (row + 1) * n; at += VEC_CHUNK) {
+    int64_t count = vec_chunk_of(at, (row + 1) * n);
+    const float *p = vec_read(dy, dy_tensor->dtype, at, count, dy_buffer);
+    const float *q = vec_read(x, x_tensor->dtype, at, count, x_buffer);
+    float *r = vec_target(dx, dx_tensor->dtype, at, dx_buffer);
+    for (int64_t i = 0; i < count; i++) sum += (double)p[i] * (double)q[i];
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) r[i] = p[i] * share;
+    vec_commit(dx, dx_tensor->dtype, at, count, r);
+  }
+  return sum;
+}
+
+void CPU_NAME(cpu_row_gate_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *g_tensor = cpu_in(kernel, 2), *dg_tensor = cpu_out(kernel, 1);
+  const void *g = cpu_in_at(kernel, frame, 2);
+  void *dg = cpu_out_at(kernel, frame, 1);
+  int64_t n_rows = cpu_rows(g_tensor), n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer g_buffer, dg_buffer;
+    cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
+    for (int64_t row = span.begin; row < span.end; row++) {
+      const float share = vec_sigmoid(*vec_read(g, g_tensor->dtype, row, 1, g_buffer));
+      float *d = vec_target(dg, dg_tensor->dtype, row, dg_buffer);
+      *d = (float)row_gate_grad(kernel, frame, row, share) * share * (1 - share);
+      vec_commit(dg, dg_tensor->dtype, row, 1, d);
+    }
+  }
+}
+
 /* Only the columns are touched where y is x. */
 void CPU_NAME(cpu_columns_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *x_tensor = cpu_in(kernel, 0), *z_tensor = cpu_in(kernel, 1),

@@ -21,6 +21,8 @@ RUN(cpu_add)
 RUN(cpu_bias_add)
 RUN(cpu_columns_add)
 RUN(cpu_columns)
+RUN(cpu_row_gate)
+RUN(cpu_row_gate_grad)
 FAMILY(cpu_dequantize_nf4)
 FAMILY(cpu_dequantize_nvfp4)
 FAMILY(cpu_dequantize_mxfp4)
@@ -67,7 +69,9 @@ FAMILY(cpu_moe_combine)
 FAMILY(cpu_moe_combine_grad)
 FAMILY(cpu_grouped_bias)
 
+bool CPU_NAME(cpu_tensor_bind)(nxk_kernel *kernel, nxk_fault *fault);
 #define ELEMENT(number, name, n_states, meaning) RUN(cpu_##name)
+#define TENSOR(number, name, n_states, meaning) RUN(cpu_##name)
 #include "schema/optimizers.def"
 
 #undef FAMILY

@@ -21,6 +21,8 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_bias_add] = REAL(cpu_bias_add),
     [NX_OP_columns_add] = REAL(cpu_columns_add),
     [NX_OP_columns] = REAL(cpu_columns),
+    [NX_OP_row_gate] = REAL(cpu_row_gate),
+    [NX_OP_row_gate_grad] = REAL(cpu_row_gate_grad),
     [NX_OP_dequantize_nf4] = OWN(cpu_dequantize_nf4),
     [NX_OP_dequantize_nvfp4] = OWN(cpu_dequantize_nvfp4),
     [NX_OP_dequantize_mxfp4] = OWN(cpu_dequantize_mxfp4),
@@ -57,6 +59,8 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_adaptive_muon] = {cpu_muon_bind, cpu_muon_run},
 #define ELEMENT(number, name, n_states, meaning) \
     [NX_OP_##name] = {CPU_NAME(cpu_element_bind), CPU_NAME(cpu_##name)},
+#define TENSOR(number, name, n_states, meaning) \
+    [NX_OP_##name] = {CPU_NAME(cpu_tensor_bind), CPU_NAME(cpu_##name)},
 #include "schema/optimizers.def"
     [NX_OP_moe_route] = OWN(cpu_moe_route),
     [NX_OP_moe_route_grad] = OWN(cpu_moe_route_grad),

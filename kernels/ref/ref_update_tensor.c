@@ -3,6 +3,7 @@
  * the rule works on that, and the box of the result is stored. */
 #include "kernels/ref/ref_update.h"
 #include "kernels/rules/muon.h"
+#include "kernels/rules/tensor.h"
 
 #include <string.h>
 
@@ -14,9 +15,6 @@ typedef struct whole {
   double *p, *states[NX_MAX_STATES], *g;
   double *work;                  /* as much as the tensor six times, and rows and columns */
 } whole;
-
-/* Attributes that all rules of tensors begin with. */
-enum { ROW_START, COLUMN_START, TENSOR_ROWS };
 
 int64_t ref_update_tensor_work(const nxk_operator *operator) {
   rule_step step = rule_step_of(operator);
@@ -39,9 +37,9 @@ static whole load_whole(const ref_call *call) {
   whole of = {.step = ref_step(call), .work = call->work};
   uint32_t n_states = of.step.n_states;
   of.columns = ref_in(call, of.step.parted ? rule_input(&of.step, NX_UPDATE_END) : 0).dims[1];
-  of.rows = ref_int(call, TENSOR_ROWS);
+  of.rows = ref_int(call, RULE_TENSOR_ROWS);
   of.n = of.rows * of.columns;
-  if (of.step.parted) of.row = ref_int(call, ROW_START), of.column = ref_int(call, COLUMN_START);
+  if (of.step.parted) of.row = ref_int(call, RULE_ROW_START), of.column = ref_int(call, RULE_COLUMN_START);
   for (uint32_t k = 0; k <= n_states; k++) of.box[k] = ref_out(call, k);
   of.p = load(call, &of, 0, 1);
   for (uint32_t k = 0; k < n_states; k++) of.states[k] = load(call, &of, 1 + k, 1);
@@ -139,20 +137,17 @@ void ref_novograd(const ref_call *call) {
   whole of = load_whole(call);
   if (isnan(of.step.scale)) return;
   const double *number = of.step.number;
-  double beta1 = number[NX_novograd_beta1], beta2 = number[NX_novograd_beta2],
-         norm = sum_of_squares(of.g, of.n);
+  double beta1 = number[NX_novograd_beta1], norm = sum_of_squares(of.g, of.n);
   double *m = of.states[0], *v = of.states[1], rate = of.step.lr;
-  double second = v[0] == 0 ? norm : beta2 * v[0] + (1 - beta2) * norm;
+  double second = rule_novograd_second(&of.step, v[0], norm);
   double divisor = sqrt(second) + number[NX_novograd_epsilon],
          share = number[NX_novograd_grad_averaging] != 0 ? 1 - beta1 : 1;
   for (int64_t i = 0; i < of.n; i++) {
     v[i] = second;
     m[i] = beta1 * m[i] + share * (of.g[i] / divisor + of.step.decay * of.p[i]);
   }
-  if (number[NX_novograd_luc] != 0) {
-    double size = sqrt(sum_of_squares(m, of.n)) + number[NX_novograd_luc_epsilon];
-    rate = fmin(rate, number[NX_novograd_luc_trust] * sqrt(sum_of_squares(of.p, of.n)) / size);
-  }
+  if (number[NX_novograd_luc] != 0)
+    rate = rule_novograd_bound(&of.step, sqrt(sum_of_squares(of.p, of.n)), sqrt(sum_of_squares(m, of.n)));
   for (int64_t i = 0; i < of.n; i++) of.p[i] -= rate * m[i];
   store_whole(call, &of);
 }
@@ -197,20 +192,8 @@ void ref_sm3_momentum(const ref_call *call) {
 
 /* ---- Adafactor ---- */
 
-static const double square_epsilon = 1e-30,
-                    size_epsilon = 1e-3; /* added to squares; least size of a tensor */
-
 static double root_mean_square(const double *x, int64_t n) {
   return sqrt(sum_of_squares(x, n) / (double)n);
-}
-
-static double adafactor_rate(const whole *of) {
-  const double *number = of->step.number;
-  double count = (double)of->step.count, rate = of->step.lr;
-  double first = number[NX_adafactor_warmup_init] != 0 ? 1e-6 * count : 1e-2;
-  if (number[NX_adafactor_relative_step] != 0) rate = fmin(first, 1 / sqrt(count));
-  if (number[NX_adafactor_scale_parameter] != 0) rate *= fmax(size_epsilon, root_mean_square(of->p, of->n));
-  return rate;
 }
 
 /* The second moment of an element is that of its row times that of its column, over the mean of both. */
@@ -230,9 +213,10 @@ void ref_adafactor(const ref_call *call) {
   whole of = load_whole(call);
   if (isnan(of.step.scale)) return;
   const double *number = of.step.number;
-  double *v = of.states[0], decay = 1 - pow((double)of.step.count, number[NX_adafactor_decay_rate]);
-  double rate = adafactor_rate(&of);
-  for (int64_t i = 0; i < of.n; i++) v[i] = decay * v[i] + (1 - decay) * (of.g[i] * of.g[i] + square_epsilon);
+  double *v = of.states[0], decay = rule_adafactor_decay(&of.step);
+  double rate = rule_adafactor_rate(&of.step, root_mean_square(of.p, of.n));
+  for (int64_t i = 0; i < of.n; i++)
+    v[i] = decay * v[i] + (1 - decay) * (of.g[i] * of.g[i] + rule_adafactor_square);
   if (of.rows > 1) factor(&of, v);
   for (int64_t i = 0; i < of.n; i++) of.g[i] /= sqrt(v[i]);
   double scale = fmax(1, root_mean_square(of.g, of.n) / number[NX_adafactor_clip_threshold]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels [THREADS] [ROUNDS]: how many bytes a second each update rule of elements moves on the cpu backend,
- * in fp32, beside a copy of as large an array. Each rule takes turns with the copy; medians count. A rule at
- * memory speed has a share of 1; below 0.85 something else holds it up. Other rules are left out: they work
- * on whole tensors. */
+/* kernels [THREADS] [ROUNDS]: how many bytes a second each update rule moves on the cpu backend, in fp32,
+ * beside a copy of as large an array. Each rule takes turns with the copy; medians count. A rule of elements
+ * at memory speed has a share of 1; below 0.85 something else holds it up. Rules of tensors read some arrays
+ * more than once, which is not counted. Muon's are left out: products take their time. */
 #include "kernels/backend.h"
 #include "schema/optimizers.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { N = 1 << 24, MOST_ARRAYS = 2 + NX_MAX_STATES, MOST_ROUNDS = 64 };
+enum { N = 1 << 24, COLUMNS = 1 << 12, MOST_ARRAYS = 2 + NX_MAX_STATES, MOST_ROUNDS = 64 };
 
 static const char *const rules[] = {
 #define OPTIMIZER(number, name, kind, n_states, meaning) #name,
@@ -60,6 +60,7 @@ static nxk_kernel *bind(const bench *b, const nxk_operator *op) {
 
 /* Any numbers that the rule takes; speed does not hang on them. */
 static nxk_attr attribute(const nx_attr_row *row) {
+  if (strcmp(row->name, "tensor_rows") == 0) return (nxk_attr){.kind = NXK_INT, .integer = N / COLUMNS};
   if (row->type != NX_REAL) return (nxk_attr){.kind = NXK_INT, .integer = row->least > 0 ? 1 : 0};
   return (nxk_attr){.kind = NXK_REAL, .real = row->lowest >= 1 ? 1.2 : 0.5};
 }
@@ -69,8 +70,12 @@ static nxk_kernel *bind_rule(const bench *b, const nx_optimizer_row *rule) {
   uint32_t n_kept = 1 + nx_optimizer_n_states(rule);
   nxk_operator op = {
       .op = rule->op, .n_in = n_kept + NX_UPDATE_END, .n_out = n_kept, .n_attrs = nx_op_n_attrs(row)};
-  for (uint32_t i = 0; i < n_kept; i++) op.args[i] = op.args[op.n_in + i] = array(i);
-  op.args[n_kept + NX_UPDATE_GRADIENT] = array(n_kept);
+  for (uint32_t i = 0; i <= n_kept; i++) {
+    op.args[i] = array(i);
+    if (rule->kind != NX_ELEMENT) op.args[i].n_dims = 2, op.args[i].dims[0] = N / COLUMNS;
+    if (rule->kind != NX_ELEMENT) op.args[i].dims[1] = COLUMNS;
+  }
+  for (uint32_t i = 0; i < n_kept; i++) op.args[op.n_in + i] = op.args[i];
   for (uint32_t i = NX_UPDATE_LR; i < NX_UPDATE_END; i++)
     op.args[n_kept + i] = number(i, i == NX_UPDATE_STEP ? NX_i64 : NX_f64);
   for (uint32_t i = 0; i < op.n_attrs; i++) op.attrs[i] = attribute(&row->attrs[i]);
@@ -134,7 +139,7 @@ int main(int argc, char **argv) {
   nxk_kernel *copy = bind(&b, &cast);
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
     const nx_optimizer_row *rule = nx_optimizer_find(rules[i]);
-    if (rule->kind == NX_ELEMENT) measure(&b, rule, copy);
+    if (rule->kind != NX_MATRIX) measure(&b, rule, copy);
   }
   nxk_cpu.close(b.device);
   return 0;

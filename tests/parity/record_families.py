@@ -43,9 +43,14 @@ FAMILIES = {
     "qwen2": ("Qwen2Config", GATED | {"tie_word_embeddings": True}),
     "qwen3": ("Qwen3Config", GATED | {"head_dim": 16}),
     "qwen3_moe": ("Qwen3MoeConfig", MIXTURE | {"head_dim": 8, "norm_topk_prob": True}),
+    "qwen2_moe": ("Qwen2MoeConfig", MIXTURE | {"shared_expert_intermediate_size": 40, "num_experts_per_tok": 2,
+                                               "norm_topk_prob": False}),
     "gemma": ("GemmaConfig", GATED | {"head_dim": 16}),
     "gemma2": ("Gemma2Config", GATED | {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 24,
                                         "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}),
+    "deepseek": ("LlamaConfig", GATED | {
+        "moe_intermediate_size": 24, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 2,
+        "first_k_dense_replace": 1, "norm_topk_prob": False}),
     "deepseek_v2": ("DeepseekV2Config", LATENT | {
         "q_lora_rank": None, "first_k_dense_replace": 1, "n_shared_experts": 2, "routed_scaling_factor": 1.5}),
     "deepseek_v2_groups": ("DeepseekV2Config", LATENT | {
@@ -88,6 +93,43 @@ FAMILIES = {
 CORRECTION_RATE = {"deepseek_v3_balanced": 0.01}
 
 
+class DeepseekMoe(torch.nn.Module):
+  """The mixture of DeepSeek-MoE (arXiv:2401.06066, section 3), which transformers has no class for: the chosen experts
+  with their shares of a softmax over all, beside shared experts, which are one network of their widths together."""
+
+  def __init__(self, config):
+    super().__init__()
+    network = transformers.models.llama.modeling_llama.LlamaMLP
+    sized = lambda width: transformers.LlamaConfig(**config.to_dict() | {"intermediate_size": width})
+    self.top_k = config.num_experts_per_tok
+    self.gate = torch.nn.Linear(config.hidden_size, config.n_routed_experts, bias=False)
+    self.experts = torch.nn.ModuleList(
+        network(sized(config.moe_intermediate_size)) for _ in range(config.n_routed_experts))
+    self.shared_experts = network(sized(config.moe_intermediate_size * config.n_shared_experts))
+
+  def forward(self, x):
+    shares = self.gate(x).float().softmax(-1)
+    best = shares.topk(self.top_k, sorted=False)
+    shares = torch.zeros_like(shares).scatter(-1, best.indices, best.values)
+    routed = sum(shares[..., i:i + 1] * expert(x) for i, expert in enumerate(self.experts))
+    return routed.to(x.dtype) + self.shared_experts(x)
+
+
+def add_mixtures(model):
+  """Makes DeepSeek-MoE of a Llama."""
+  for layer in model.model.layers[model.config.first_k_dense_replace:]:
+    layer.mlp = DeepseekMoe(model.config)
+
+
+def save(model, family, folder):
+  model.save_pretrained(folder)
+  if family != "deepseek":
+    return
+  config = json.loads((folder / "config.json").read_text())
+  config |= {"model_type": "deepseek", "architectures": ["DeepseekForCausalLM"]}
+  (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
 def make_model(family):
   """The model, with weights that are not at special values: norms differ from 1, biases from 0."""
   name, sizes = FAMILIES[family]
@@ -95,6 +137,8 @@ def make_model(family):
   config = getattr(transformers, name)(**sizes)
   config._attn_implementation = config._experts_implementation = "eager"
   model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+  if family == "deepseek":
+    add_mixtures(model)
   with torch.no_grad():
     for tensor in model.parameters():
       tensor += 0.05 * torch.randn_like(tensor)
@@ -176,12 +220,12 @@ def saved(folder):
 
 def record_family(family, tokens):
   folder = OUT / family
-  make_model(family).save_pretrained(folder)
+  save(make_model(family), family, folder)
   (folder / "generation_config.json").unlink(missing_ok=True)
   initial, last = saved(folder), folder / "last"
   model, rate = make_model(family), CORRECTION_RATE.get(family, 0)
   fp32 = train(model, tokens, torch.float32, rate)
-  model.save_pretrained(last)
+  save(model, family, last)
   final = saved(last)
   for path in last.iterdir():
     path.unlink()

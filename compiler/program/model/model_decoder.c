@@ -34,6 +34,19 @@ static nxc_id dense(const nxc_decoder *d, nxc_id x, nxc_part first, int64_t widt
   return nxc_decoder_row_product(d, y, &box, ffn->bias);
 }
 
+/* What shared experts make of tokens, each with a weight of its own. */
+static nxc_id shared_gate(const nxc_decoder *d, nxc_id x, nxc_id shared) {
+  nxc_graph *graph = d->graph;
+  const nxc_box box = {NXC_PART_SHARED_MIX, 1, nxc_rank_number_of(0)};
+  nxc_id weight = nxc_parameter_rows(graph, d->t, "shared_weight", &box, 1, d->t->model.hidden, 0);
+  nxc_id gate = nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul,
+                                                    .name = "shared_gate",
+                                                    .in = {x, weight},
+                                                    .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
+  return nxc_append(graph,
+                    &(nxc_op_request){.op = NX_OP_row_gate, .name = "shared_share", .in = {shared, gate}});
+}
+
 /* x is between tensor-parallel regions. */
 static nxc_id feed_forward(const nxc_decoder *d, nxc_id x) {
   const nxc_feed_forward_spec *ffn = &d->layer->ffn;
@@ -45,6 +58,7 @@ static nxc_id feed_forward(const nxc_decoder *d, nxc_id x) {
   if (mixture->shared_hidden == 0) return y;
   int64_t width = mixture->shared_hidden / tensor;
   nxc_id shared = dense(d, nxc_decoder_enter_region(d, x), NXC_PART_SHARED_GATE, width, "shared_up");
+  if (mixture->shared_gate) shared = shared_gate(d, x, shared);
   return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_add, .name = "with_shared", .in = {y, shared}});
 }
 

@@ -73,6 +73,34 @@ static const char *infer_activation_grad(const nxc_graph *graph, const nxc_opera
 const nxc_rule nxc_rule_activation = {.infer = infer_whole, .grad = grad_activation};
 const nxc_rule nxc_rule_activation_grad = {.infer = infer_activation_grad};
 
+static const char *infer_row_gate(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *x = nxc_in(graph, op, 0), *gate = nxc_in(graph, op, 1);
+  out[0] = *x;
+  const char *fault = nxc_whole(x);
+  if (fault == NULL) fault = nxc_whole(gate);
+  if (fault) return fault;
+  bool alike = nxc_placement_equal(&x->placement, &gate->placement);
+  return alike ? NULL : "rows and gates are divided differently";
+}
+
+static void grad_row_gate(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_graph *graph = nxc_grad_graph(grad);
+  nxc_id x = op->args[0], gate = op->args[1], dy = nxc_grad_of(grad, op->args[2]);
+  if (dy == 0) return;
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_row_gate_grad, .of = {x, gate}, .in = {dy, x, gate}});
+  nxc_id dx = nxc_last_output(graph, 0), d_gate = nxc_last_output(graph, 1);
+  nxc_grad_give(grad, x, dx);
+  nxc_grad_give(grad, gate, d_gate);
+}
+
+static const char *infer_row_gate_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 1), out[1] = *nxc_in(graph, op, 2);
+  return nxc_same(nxc_in(graph, op, 0), &out[0]);
+}
+
+const nxc_rule nxc_rule_row_gate = {.infer = infer_row_gate, .grad = grad_row_gate};
+const nxc_rule nxc_rule_row_gate_grad = {.infer = infer_row_gate_grad, .suffixes = {"rows", "gates"}};
+
 static void grad_dropout(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);
   if (dy == 0) return;

@@ -21,6 +21,7 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
   nxc_mixture m = {.n_experts = nxc_int(s, NX_SETTING_MOE_EXPERTS),
                    .top_k = nxc_int(s, NX_SETTING_MOE_TOP_K),
                    .shared_hidden = nxc_int(s, NX_SETTING_MOE_SHARED_FFN_HIDDEN),
+                   .shared_gate = nxc_flag(s, NX_SETTING_MOE_SHARED_GATE),
                    .score = score_of(s),
                    .normalize = nxc_flag(s, NX_SETTING_MOE_NORMALIZE_TOP_K),
                    .scale = nxc_number(s, NX_SETTING_MOE_ROUTER_SCALE),

@@ -336,7 +336,8 @@ static const char *usual_family(const nxc_model *m) {
   if (a->sinks) return "gpt_oss";
   if (m->mixture && m->mixture->corrected) return "deepseek_v3";
   if (a->kv_rank > 0) return "deepseek_v2";
-  if (m->mixture) return m->mixture->shared_hidden > 0 ? "deepseek" : "mixtral";
+  if (m->mixture && m->mixture->shared_hidden > 0) return m->mixture->shared_gate ? "qwen2_moe" : "deepseek";
+  if (m->mixture) return "mixtral";
   return m->learned_positions ? "gpt2" : "llama";
 }
 

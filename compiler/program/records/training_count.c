@@ -11,7 +11,8 @@ static double layer_matrices(const nxc_model *m, const nxc_layer_spec *spec, boo
   if (mixture == NULL) return attention + feature * (double)spec->ffn.width;
   double n_networks = (double)(met ? mixture->top_k : mixture->n_experts);
   double width = n_networks * (double)mixture->hidden + (double)mixture->shared_hidden;
-  return attention + feature * width + hidden * (double)mixture->n_experts;
+  double routers = (double)(mixture->n_experts + (mixture->shared_hidden > 0 && mixture->shared_gate));
+  return attention + feature * width + hidden * routers;
 }
 
 static int64_t norm_vectors(const nxc_norm_spec *norm, int64_t hidden) {

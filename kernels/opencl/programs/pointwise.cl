@@ -25,6 +25,28 @@ kernel void columns_add(OPERANDS) {
 }
 #endif
 
+#ifdef IS_row_gate
+kernel void row_gate(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0)) SET_Y0(i, X0(i) / (1 + exp(-X1(i / XDIM(0, 3)))));
+}
+#endif
+
+#ifdef IS_row_gate_grad
+kernel void row_gate_grad(OPERANDS) {
+  local float room[LOCAL];
+  long row = get_group_id(0), n = XDIM(0, 3);
+  float share = 1 / (1 + exp(-X2(row))), sum = 0;
+  for (long i = row * n + get_local_id(0); i < (row + 1) * n; i += LOCAL) {
+    float dy = X0(i);
+    sum += dy * X1(i);
+    SET_Y0(i, dy * share);
+  }
+  sum = group_sum(sum, room);
+  if (get_local_id(0) == 0) SET_Y1(row, sum * share * (1 - share));
+}
+#endif
+
 #ifdef IS_columns
 kernel void columns(OPERANDS) {
   long i = get_global_id(0), n = XDIM(0, 3), m = YDIM(0, 3);
