@@ -25,22 +25,45 @@ static double fraction(uint64_t seed, uint64_t index) {
   return (double)((uint64_t)drawn.word[0] << 21 | drawn.word[1] >> 11) * 0x1p-53;
 }
 
-uint32_t nxr_draw(const nxr_drawing *drawing, const double *logits, uint32_t n, uint64_t index,
-                  uint32_t *order) {
-  for (uint32_t i = 0; i < n; i++) order[i] = i;
+static double weight(const nxr_drawing *drawing, double logit, double largest) {
+  return exp((logit - largest) / drawing->temperature);
+}
+
+static uint32_t likeliest(const double *logits, uint32_t n) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < n; i++)
+    if (logits[i] > logits[best]) best = i;
+  return best;
+}
+
+/* Keeps the likeliest that have top_p of the probability together, by number: meshes round otherwise, and may rank
+ * near equals otherwise. */
+static uint32_t keep_likeliest(const nxr_drawing *drawing, const double *logits, double all, uint32_t n,
+                               uint32_t *order) {
   qsort_r(order, n, sizeof *order, by_likelihood, (void *)(uintptr_t)logits);
-  if (drawing->temperature == 0) return order[0];
-  double all = 0, kept = 0, largest = logits[order[0]];
-  for (uint32_t i = 0; i < n; i++) all += exp((logits[order[i]] - largest) / drawing->temperature);
+  double largest = logits[order[0]], kept = 0;
   uint32_t n_kept = 0;
   while (n_kept < n && (n_kept == 0 || kept < drawing->top_p * all))
-    kept += exp((logits[order[n_kept++]] - largest) / drawing->temperature);
-  /* Meshes round otherwise, and may rank near equals otherwise: where a token stands must not hang on that. */
+    kept += weight(drawing, logits[order[n_kept++]], largest);
   qsort(order, n_kept, sizeof *order, by_number);
+  return n_kept;
+}
+
+uint32_t nxr_draw(const nxr_drawing *drawing, const double *logits, uint32_t n, uint64_t index,
+                  uint32_t *order) {
+  uint32_t best = likeliest(logits, n);
+  if (drawing->temperature == 0) return best;
+  double all = 0, kept = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    order[i] = i;
+    all += weight(drawing, logits[i], logits[best]);
+  }
+  if (drawing->top_p < 1) n = keep_likeliest(drawing, logits, all, n, order);
+  for (uint32_t i = 0; i < n; i++) kept += weight(drawing, logits[order[i]], logits[best]);
   double rest = fraction(drawing->seed, index) * kept;
-  for (uint32_t i = 0; i + 1 < n_kept; i++) {
-    rest -= exp((logits[order[i]] - largest) / drawing->temperature);
+  for (uint32_t i = 0; i + 1 < n; i++) {
+    rest -= weight(drawing, logits[order[i]], logits[best]);
     if (rest < 0) return order[i];
   }
-  return order[n_kept - 1];
+  return order[n - 1];
 }

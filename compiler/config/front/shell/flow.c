@@ -40,22 +40,6 @@ static bool gives_up(nxc_shell *s, const nxc_shell_command *command) {
   return up;
 }
 
-void nxc_shell_run_either(nxc_shell *s, const nxc_shell_command *command) {
-  nxc_shell_run(s, command->children[0]);
-  if (s->ended || s->failed) return;
-  nxc_truth wanted = command->kind == NXC_COMMAND_AND ? NXC_YES : NXC_NO;
-  if (s->state.status == wanted) {
-    nxc_shell_state before = nxc_shell_snapshot(s);
-    nxc_shell_run(s, command->children[1]);
-    if (!gives_up(s, command)) return;
-    s->state = before, s->ended = false;
-    s->state.status = nxc_truth_not(wanted);
-  } else if (s->state.status == NXC_MAYBE) {
-    s->state.status = nxc_truth_not(wanted); /* of the way that leaves the second out */
-    run_perhaps(s, command->children[1]);
-  }
-}
-
 typedef void branching(nxc_shell *s, const nxc_shell_command *command, bool doubts);
 
 /* Follows what is certain; where the script ends there, every way. */
@@ -67,6 +51,26 @@ static void branch(nxc_shell *s, const nxc_shell_command *command, branching *ru
   nxc_shell_forget_launches(s, n_launches);
   s->state = before, s->ended = false;
   run(s, command, true);
+}
+
+static nxc_truth leads_on(const nxc_shell_command *command) {
+  return command->kind == NXC_COMMAND_AND ? NXC_YES : NXC_NO;
+}
+
+static void run_second(nxc_shell *s, const nxc_shell_command *command, bool doubts) {
+  if (doubts) s->state.status = nxc_truth_not(leads_on(command));
+  else nxc_shell_run(s, command->children[1]);
+}
+
+void nxc_shell_run_either(nxc_shell *s, const nxc_shell_command *command) {
+  nxc_shell_run(s, command->children[0]);
+  if (s->ended || s->failed) return;
+  if (s->state.status == leads_on(command)) {
+    branch(s, command, run_second);
+  } else if (s->state.status == NXC_MAYBE) {
+    run_second(s, command, true); /* the way that leaves it out */
+    run_perhaps(s, command->children[1]);
+  }
 }
 
 static void run_if(nxc_shell *s, const nxc_shell_command *command, bool doubts) {
