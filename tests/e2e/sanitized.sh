@@ -8,7 +8,7 @@ set -eu
 source=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-meson setup "$work/build" "$source" --buildtype=debugoptimized -Dwerror=false \
+meson setup "$work/build" "$source" --buildtype=plain -Doptimization=1 -Dc_args=-g1 -Dwerror=false \
   -Db_sanitize=address,undefined >"$work/log" 2>&1 ||
   { cat "$work/log"; exit 1; }
 # The generator of the catalogue ends without giving its memory back.
