@@ -33,7 +33,11 @@ static bool follows_from_world(const nxc_settings *s, nxc_setting_id id) {
   return counts && !nxc_has(s, NX_SETTING_MESH_WORLD);
 }
 
-static const char *how_to_tell(nxc_setting_id id) {
+static const char *how_to_tell(const nxc_settings *s, nxc_setting_id id) {
+  bool by_epochs = nxc_has(s, NX_SETTING_SCHEDULE_EPOCHS);
+  if (id == NX_SETTING_SCHEDULE_MAX_STEPS && by_epochs)
+    return "the schedule needs a length before the run counts its epochs: give epochs x samples of the dataset "
+           "(nxdata show) / sequences of a step";
   if (id == NX_SETTING_MESH_WORLD) return "say how many ranks there are: --world-size N";
   return is_of_model(id) ? "set it, or give the model's config.json: --model-config FILE" : NULL;
 }
@@ -57,7 +61,7 @@ void nxc_report_unknown(const nxc_settings *s, nxc_sink *sink, const nxc_setting
     if (is_of_model(ids[i])) of_model[n_model++] = ids[i];
   for (size_t i = 0; i < n; i++) {
     if (follows_from_world(s, ids[i]) || (n_model > 1 && is_of_model(ids[i]))) continue;
-    nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, how_to_tell(ids[i]),
+    nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, how_to_tell(s, ids[i]),
                "%s is unknown, and a plan needs it", nxc_setting_name_in_dialect(s, ids[i]));
   }
   if (n_model > 1) report_model(s, sink, of_model, n_model);

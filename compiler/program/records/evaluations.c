@@ -76,6 +76,10 @@ static bool complain(const nxc_settings *s, nxc_sink *sink, nxc_setting_id at, c
 
 bool nxc_evaluations_judge(const nxc_settings *s, nxc_sink *sink, const nxc_evaluations *evaluations) {
   size_t n = 0;
+  for (uint32_t i = 0; i < evaluations->n; i++)
+    if (evaluations->at[i].record.batches > NX_MAX_BATCHES)
+      return complain(s, sink, NX_SETTING_EVALUATE_BATCH, "more batches than a plan can hold make up one of ",
+                      evaluations->at[i].name);
   bool asked = nxc_int(s, NX_SETTING_EVALUATE_BATCHES) > 0 || nxc_number(s, NX_SETTING_EVALUATE_SHARE) > 0;
   bool named = asked && nxc_has(s, NX_SETTING_EVALUATE_SETS), good = true;
   const nxc_value *names = named ? nxc_list(s, NX_SETTING_EVALUATE_SETS, &n) : NULL;
