@@ -189,17 +189,6 @@ static json_t *section_at(const writing *w, json_t *root, const char *name, cons
   return at;
 }
 
-/* Whether whoever gives the section of the option gives the option, in the same file: an entry of a list is
- * never completed by another file, and where sections are whole, neither are they. */
-static bool is_demanded(const writing *w, const nxc_option_row *row, const char *last) {
-  if (row->required == NULL || last == row->name) return false;
-  size_t n_section = (size_t)(last - row->name) - 1;
-  if (row->name[n_section - 1] == ']') return strcmp(row->required, "true") == 0;
-  const char *section = nxc_arena_strndup(w->arena, row->name, n_section);
-  const char *given = nxc_arena_printf(w->arena, "given(@%s) and @%s != null", section, section);
-  return w->front->whole_sections && strcmp(row->required, given) == 0;
-}
-
 static void demand(json_t *section, const char *key) {
   json_t *required = json_object_get(section, "required");
   if (required == NULL) json_object_set_new(section, "required", required = json_array());
@@ -217,7 +206,7 @@ static void add_option(const writing *w, json_t *root, const nxc_option_row *row
     json_decref(schema);
     return;
   }
-  if (is_demanded(w, row, last)) demand(section, last);
+  if (nxc_option_is_demanded(w->arena, row, w->front->whole_sections)) demand(section, last);
   json_t *properties = json_object_get(section, "properties");
   if ((old = json_object_get(properties, last)) != NULL) { /* it is a section too */
     json_object_update_missing(old, schema);

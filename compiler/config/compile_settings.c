@@ -311,6 +311,7 @@ static void bind(compilation *c) {
   out->binding->assumes_defaults = c->request->assumes_defaults && !shares;
   out->binding->own_keys = &out->project.keys;
   out->binding->strict_sections = c->front->strict_sections;
+  out->binding->whole_sections = c->front->whole_sections;
   nxc_binding_read(out->binding);
   out->binding->checks_all = c->front->checks_all;
   out->binding->one_family = c->front->one_family;

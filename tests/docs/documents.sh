@@ -2,13 +2,12 @@
 # The documents say what is so. Every block ```console of README.md and docs/ runs: lines that begin with $ (and go on
 # with >) are commands, those below are what they print; a line `...` stands for any lines, `...` at the end of a line for any text. The blocks
 # of a document run in order, in a folder of its own that has conf/, schema/ and machines/, and the dataset in
-# build/data; the programs are on the PATH. A comment above a block may say <!-- numbers differ -->, or <!-- long -->: it
-# runs with `all` alone. Other blocks hold no commands, unless <!-- not run: why --> stands above. Links lead somewhere. TAP.
-# usage: documents.sh quick|all SOURCE_ROOT NXCFG NXDATA [NXRUN]
+# build/data; the programs are on the PATH. A comment above a block may say <!-- numbers differ -->. Other blocks hold no commands, unless <!-- not run: why --> stands above. Links lead somewhere. TAP.
+# usage: documents.sh SOURCE_ROOT NXCFG NXDATA [NXRUN]
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../tap.sh"
 set -u
-what=$1 source=$(realpath "$2") nxcfg=$(realpath "$3") nxdata=$(realpath "$4") nxrun=${5:+$(realpath "$5")}
+source=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") nxrun=${4:+$(realpath "$4")}
 here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
@@ -57,9 +56,7 @@ check_document() { # NAME
   for block in "$work"/block.*; do
     [ -f "$block" ] || continue
     name="$1, line $(sed -n '1s/ .*//p' "$block"): $(sed -n 2p "$block" | cut -c3-60 | tr -d '\\')"
-    if [ "$what" = quick ] && head -n 1 "$block" | grep -q long; then
-      :
-    elif grep -q nxrun "$block" && [ -n "$missing" ]; then
+    if grep -q nxrun "$block" && [ -n "$missing" ]; then
       skip "$name" "$missing"
     else
       run_block "$block"
@@ -106,10 +103,8 @@ check_files() {
   report "files that documents name"
 }
 
-if [ "$what" = quick ]; then
-  check_links
-  check_files
-fi
+check_links
+check_files
 while read -r document; do
   check_document "$document" </dev/null
 done <documents

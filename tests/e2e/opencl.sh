@@ -1,11 +1,11 @@
 #!/bin/sh
 # Trainings on a device of OpenCL: the losses of ref, checkpoints that either goes on from, and what is said where
 # there is no such device. TAP.
-# usage: opencl.sh NXCFG NXRUN NXDATA MPIEXEC TEXT LOST_DEVICE CLBLAST [all]    (CLBLAST: yes, or no)
+# usage: opencl.sh NXCFG NXRUN NXDATA MPIEXEC TEXT LOST_DEVICE CLBLAST    (yes, or no)
 # SPDX-License-Identifier: Apache-2.0
 set -u
 nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 text=$(realpath "$5")
-lost_device=$(realpath "$6") clblast=$7 all=${8:-}
+lost_device=$(realpath "$6") clblast=$7
 . "$(dirname "$0")/lib.sh"
 
 cat >small.yaml <<YAML
@@ -71,31 +71,29 @@ export NXRUN_OPENCL_OPTIONS=-cl-opt-disable NXRUN_CLBLAST=0
 as_ref 'one rank' 1 1e-6
 as_ref 'tensor and sequence parallel, ZeRO-1' 4 1e-6 mesh.tensor=2 sequence_parallel=true optimizer.zero_stage=1
 as_ref 'a pipeline' 2 1e-6 mesh.pipeline=2
-if [ "$all" ]; then
-  as_ref 'LayerNorm, learned positions, biases, GELU' 1 1e-6 model.normalization=layernorm model.position_embedding=learned \
-    model.activation=gelu
-  as_ref 'bf16 with master weights' 2 1e-3 optimizer.zero_stage=1 precision.preset=mixed_precision
-  as_ref 'ZeRO-2' 2 1e-6 optimizer.zero_stage=2
-  as_ref 'ZeRO-3' 2 1e-6 optimizer.zero_stage=3
-  as_ref 'interleaved stages' 2 1e-6 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4
-  as_ref 'ring attention' 2 1e-6 mesh.context=2 attention.ring=true
-  as_ref 'Ulysses' 2 1e-6 mesh.context=2 attention.ulysses=true
-  as_ref 'experts' 2 1e-6 moe.experts=4 moe.top_k=2 mesh.expert=2
-  as_ref 'adapters' 2 1e-6 lora.rank=4
-  export NX_SAYS_GPU=1 LD_PRELOAD="$lost_device"
-  as_ref 'groups of 256, as on accelerators' 2 1e-6 mesh.tensor=2 sequence_parallel=true
-  "$nxrun" --devices | grep -q '^opencl 0 .*accelerator'
-  report 'a device that is no processor' $?
-  unset NX_SAYS_GPU LD_PRELOAD
-  if [ "$clblast" = yes ]; then
-    export NXRUN_CLBLAST=1
-    as_ref 'products by CLBlast' 2 1e-6 mesh.tensor=2 sequence_parallel=true model.bias=true
-    as_ref 'products by CLBlast, bf16' 2 1e-3 mesh.pipeline=2 precision.preset=mixed_precision
-    plan run.workspace_bytes=20000 precision.preset=mixed_precision
-    expect 'no room for what CLBlast needs' 1 'matmul of .*: NXRUN_CLBLAST=1, and CLBlast' \
-      "$mpiexec" -n 2 "$nxrun" plan.bin --backend opencl --dir none --dry-run
-    export NXRUN_CLBLAST=0
-  fi
+as_ref 'LayerNorm, learned positions, biases, GELU' 1 1e-6 model.normalization=layernorm model.position_embedding=learned \
+  model.activation=gelu
+as_ref 'bf16 with master weights' 2 1e-3 optimizer.zero_stage=1 precision.preset=mixed_precision
+as_ref 'ZeRO-2' 2 1e-6 optimizer.zero_stage=2
+as_ref 'ZeRO-3' 2 1e-6 optimizer.zero_stage=3
+as_ref 'interleaved stages' 2 1e-6 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4
+as_ref 'ring attention' 2 1e-6 mesh.context=2 attention.ring=true
+as_ref 'Ulysses' 2 1e-6 mesh.context=2 attention.ulysses=true
+as_ref 'experts' 2 1e-6 moe.experts=4 moe.top_k=2 mesh.expert=2
+as_ref 'adapters' 2 1e-6 lora.rank=4
+export NX_SAYS_GPU=1 LD_PRELOAD="$lost_device"
+as_ref 'groups of 256, as on accelerators' 2 1e-6 mesh.tensor=2 sequence_parallel=true
+"$nxrun" --devices | grep -q '^opencl 0 .*accelerator'
+report 'a device that is no processor' $?
+unset NX_SAYS_GPU LD_PRELOAD
+if [ "$clblast" = yes ]; then
+  export NXRUN_CLBLAST=1
+  as_ref 'products by CLBlast' 2 1e-6 mesh.tensor=2 sequence_parallel=true model.bias=true
+  as_ref 'products by CLBlast, bf16' 2 1e-3 mesh.pipeline=2 precision.preset=mixed_precision
+  plan run.workspace_bytes=20000 precision.preset=mixed_precision
+  expect 'no room for what CLBlast needs' 1 'matmul of .*: NXRUN_CLBLAST=1, and CLBlast' \
+    "$mpiexec" -n 2 "$nxrun" plan.bin --backend opencl --dir none --dry-run
+  export NXRUN_CLBLAST=0
 fi
 
 # Of two ranks one loses its device: both end, and it is named.
@@ -111,20 +109,18 @@ POCL_MEMORY_LIMIT=1 expect 'a device without the memory' 1 'rank 0 has no [0-9]*
 
 # Copies of a reduction run beside the kernels of the backward passes; the device's own times say how much. What else
 # runs on the processors may part them: of three runs the best counts.
-if [ "$all" ]; then
-  ranks=2 best=0
-  plan reduce.overlap=true reduce.bucket_elements=400000 schedule.max_steps=3 batch.global=2 model.layers=4 \
-    model.hidden=256 model.ffn_hidden=1024 model.sequence=32 || exit 99
-  for run in 1 2 3; do
-    rm -rf overlapped
-    train opencl overlapped --profile 2-3
-    part=$(awk '/beneath kernels$/ { sub(/%/, "", $(NF - 2)); print int($(NF - 2)) }' out)
-    [ "${part:-0}" -gt "$best" ] && best=$part
-  done
-  echo "# $best% of copying lies beneath kernels"
-  [ "$best" -ge 50 ] && grep -q '"tid":2,.*"in":"all_reduce' overlapped/profile/*.json
-  report 'copies lie beneath kernels' $?
-fi
+ranks=2 best=0
+plan reduce.overlap=true reduce.bucket_elements=400000 schedule.max_steps=3 batch.global=2 model.layers=4 \
+  model.hidden=256 model.ffn_hidden=1024 model.sequence=32 || exit 99
+for run in 1 2 3; do
+  rm -rf overlapped
+  train opencl overlapped --profile 2-3
+  part=$(awk '/beneath kernels$/ { sub(/%/, "", $(NF - 2)); print int($(NF - 2)) }' out)
+  [ "${part:-0}" -gt "$best" ] && best=$part
+done
+echo "# $best% of copying lies beneath kernels"
+[ "$best" -ge 50 ] && grep -q '"tid":2,.*"in":"all_reduce' overlapped/profile/*.json
+report 'copies lie beneath kernels' $?
 
 # A plan may be made for such a device: no option names it then, and the host's processors are not taken for it.
 ranks=1
@@ -136,14 +132,12 @@ expect 'the target names the backend' 0 'backend opencl: .* 0 of them by ref' "$
 expect 'processors are no such target' 1 'the plan is for opencl: give --backend opencl' "$nxrun" plan.bin --backend cpu
 
 # What calibration measures of a device is a machine to plan for.
-if [ "$all" ]; then
-  "$nxrun" --devices >devices
-  NXRUN_SAMPLE_MS=0.5 "$nxrun" --calibrate --backend opencl --threads 1 -o device.yaml >out 2>&1 &&
-    "$nxcfg" plan small.yaml --machine device.yaml --set nx:mesh.world=1 \
-      --set nx:run.target=opencl --set nx:run.threads=1 -o plan.bin >out 2>&1 &&
-    grep -qF "$(sed -n 's/^name: "\(.*\)"$/\1/p' device.yaml)" devices && grep -qE '^  in all .* [1-9][0-9]* tokens/s, ' out
-  report 'a calibrated device' $?
-fi
+"$nxrun" --devices >devices
+NXRUN_SAMPLE_MS=0.5 "$nxrun" --calibrate --backend opencl --threads 1 -o device.yaml >out 2>&1 &&
+  "$nxcfg" plan small.yaml --machine device.yaml --set nx:mesh.world=1 \
+    --set nx:run.target=opencl --set nx:run.threads=1 -o plan.bin >out 2>&1 &&
+  grep -qF "$(sed -n 's/^name: "\(.*\)"$/\1/p' device.yaml)" devices && grep -qE '^  in all .* [1-9][0-9]* tokens/s, ' out
+report 'a calibrated device' $?
 
 # A checkpoint of either backend goes on on the other.
 ranks=1

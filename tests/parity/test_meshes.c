@@ -124,7 +124,7 @@ static void compare_family(const struct family *family) {
     snprintf(name, sizeof name, "%s-%s", family->name, family->meshes[i].name);
     read_result(name, &actual);
     double allowed = family->exact ? 0 : tolerance;
-    double norm_allowed = family->like ? norm_tolerance : allowed;
+    double norm_allowed = family->exact && family->like ? norm_tolerance : allowed;
     bool good = training_compare(&expected, &actual, allowed, norm_allowed);
     good = same_gradients(one_name, name, allowed) && good;
     good = (family->exact ? same_checkpoint(one_name, name) : same_weights(one_name, name)) && good;

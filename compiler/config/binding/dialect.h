@@ -76,6 +76,7 @@ typedef struct nxc_binding {
   const nxc_program_row *program; /* whose own options may stand there too; NULL: none */
   bool elsewhere;           /* other texts will complete this one: what is not given may be given there */
   bool partial;             /* so, or another program's defaults count: what is not given is unknown */
+  bool whole_sections;      /* no other text completes a section of this one */
   bool assumes_defaults;    /* but for estimates it has its default */
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
@@ -88,6 +89,10 @@ bool nxc_dialect_hinted(const nxc_document *document, bool (*told_by_keys)(const
  * (reported, naming --dialect) on a tie. */
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),
                                       nxc_sink *sink);
+
+/* Whether whoever gives the section of the option gives the option, in the same text: an entry of a list is never
+ * completed by another text, and where sections are whole, neither are they. */
+bool nxc_option_is_demanded(nxc_arena *arena, const nxc_option_row *row, bool whole_sections);
 
 /* A binding with every option at its default in this version of the dialect (NULL: it has one only). */
 nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const char *version,

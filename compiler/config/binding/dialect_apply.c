@@ -273,6 +273,21 @@ static void report_void(nxc_binding *binding, nxc_bound *bound) {
   nxc_sink_report(binding->sink, &finding);
 }
 
+bool nxc_option_is_demanded(nxc_arena *arena, const nxc_option_row *row, bool whole_sections) {
+  const char *dot = strrchr(row->name, '.');
+  if (row->required == NULL || dot == NULL) return false;
+  size_t n_section = (size_t)(dot - row->name);
+  if (row->name[n_section - 1] == ']') return strcmp(row->required, "true") == 0;
+  const char *section = nxc_arena_strndup(arena, row->name, n_section);
+  const char *given = nxc_arena_printf(arena, "given(@%s) and @%s != null", section, section);
+  return whole_sections && strcmp(row->required, given) == 0;
+}
+
+/* Whether it may be given elsewhere. */
+static bool may_lack(const nxc_binding *binding, const nxc_option_row *row) {
+  return binding->partial && !nxc_option_is_demanded(binding->arena, row, binding->whole_sections);
+}
+
 static void check_required(nxc_binding *binding) {
   lack *lacks = NULL;
   size_t n_lacks = 0;
@@ -281,6 +296,7 @@ static void check_required(nxc_binding *binding) {
     bool nothing = is_void(bound);
     if ((bound->given && !nothing) || bound->inactive || bound->row->required == NULL) continue;
     if (strstr(bound->row->name, "[].") != NULL) continue; /* each entry is judged by itself */
+    if (may_lack(binding, bound->row)) continue;
     if (!is_true(binding, bound, bound->row->required)) continue;
     if (nothing) report_void(binding, bound);
     bound->lacks = true;
@@ -435,7 +451,7 @@ void nxc_binding_apply(nxc_binding *binding) {
   for (size_t i = 0; i < n_model; i++) judge_status(binding, &binding->model_options[i]);
   if (n_model > 0 && family == NULL) refuse_family(binding);
   for (size_t i = 0; i < binding->n_misfits; i++) report_misfit(binding, &binding->misfits[i]);
-  if (!binding->partial) check_required(binding);
+  check_required(binding);
   const nxc_bound **kept = nxc_arena_array(binding->arena, n_options + n_model + 2, sizeof *kept);
   collect(binding, binding->model_options, n_model, true, kept, &n_kept);
   if (family != NULL) kept[n_kept++] = nxc_binding_family_option(binding, family);
