@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Double quantization (QLoRA, arXiv 2305.14314): the scales of NF4, less their mean, quantized once more as
- * bitsandbytes does it, in blocks of 256 that share the greatest magnitude, to the nearest of 256 numbers that
- * lie the closer the smaller they are (dynamic tree, arXiv 1511.04561). */
+ * bitsandbytes does it, in blocks of 256 that share the greatest magnitude, to the nearest of 256 numbers
+ * that lie the closer the smaller they are (dynamic tree, arXiv 1511.04561). */
 #ifndef NX_NF4_NESTED_H
 #define NX_NF4_NESTED_H
 

@@ -193,9 +193,9 @@ static bool read_metaspace(nxt_reading *reading, const json_t *step) {
   if (!take_char(reading, step, "replacement", &split->text)) return false;
   if (!take_scheme(reading, step, &split->prepend_always, &split->prepend_first)) return false;
   if (later && split->prepend_first && puts_before(reading->tokenizer))
-    return nxt_refuse(reading,
-                      "a Metaspace with prepend_scheme first behind another pre_tokenizer is not covered where a "
-                      "normalizer puts something before the text");
+    return nxt_refuse(
+        reading, "a Metaspace with prepend_scheme first behind another pre_tokenizer is not covered where a "
+                 "normalizer puts something before the text");
   if (nxt_json_flag(step, "split", true))
     add_word_begins(reading->tokenizer, nxt_json_text(json_object_get(step, "replacement")));
   return true;

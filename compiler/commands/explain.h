@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a name that is asked about may mean: one setting or option, or a list of those that it is a part of. */
+/* What a name that is asked about may mean: one setting or option, or a list of those that it is a part of.
+ */
 #ifndef NXC_COMMANDS_EXPLAIN_H
 #define NXC_COMMANDS_EXPLAIN_H
 

@@ -99,8 +99,8 @@ static int64_t samples(const nxc_tune_report *r, int64_t sequences) {
 static void print_row(const nxc_tune_report *r, const char *label, const nxc_tuned *t, FILE *out) {
   const nxc_layout *l = &t->layout;
   fprintf(out, "%3s %4s %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, show_tensor(r, l),
-          show_stages(r, l), l->context, l->expert, l->data, (int)samples(r, t->batch.micro), (int)zero_of(r, t),
-          recompute_of(r, t), show_memory(r, t->memory_bytes), show_seconds(r, t->step_s),
+          show_stages(r, l), l->context, l->expert, l->data, (int)samples(r, t->batch.micro),
+          (int)zero_of(r, t), recompute_of(r, t), show_memory(r, t->memory_bytes), show_seconds(r, t->step_s),
           100 * t->utilisation);
 }
 

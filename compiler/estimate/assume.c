@@ -73,7 +73,8 @@ static const nxc_known_model *find_shape(const char *text, const nxc_settings *s
   return model == NULL && hidden != 0 ? nxc_known_model_in(text, 0, hidden) : model;
 }
 
-/* By an option's value, then by what the run is called; by the name of the file where the options name none. */
+/* By an option's value, then by what the run is called; by the name of the file where the options name none.
+ */
 static const nxc_known_model *find_model(const nxc_compiled *compiled, const char *file) {
   static const char *const kinds[] = {"model", "title"};
   const nxc_known_model *model = NULL;

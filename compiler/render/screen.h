@@ -10,8 +10,8 @@ enum { NXC_SCREEN_COLUMNS = 80 };
 /* `label`, then the words of `text`, in lines of at most `columns` where no word is longer; lines behind the
  * first begin at column `indent`. */
 void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, const char *text);
-/* The same, filled where `out` is a screen; elsewhere one line as it is, for programs. `n_unseen` bytes of the
- * label are colours, and `end` what ends them. */
+/* The same, filled where `out` is a screen; elsewhere one line as it is, for programs. `n_unseen` bytes of
+ * the label are colours, and `end` what ends them. */
 void nxc_print_filled(FILE *out, int indent, const char *label, size_t n_unseen, const char *text,
                       const char *end);
 /* A help text, within NXC_SCREEN_COLUMNS: its prose is filled, and so is what an option means, in the column

@@ -296,7 +296,8 @@ static void end_differences(differences *to) {
     snprintf(to->text + to->n_used, sizeof to->text - to->n_used, "\n  and %zu more", to->n - MOST);
 }
 
-/* Those that bind a run, and those that do not. A default that an earlier nxcfg did not have is what it did. */
+/* Those that bind a run, and those that do not. A default that an earlier nxcfg did not have is what it did.
+ */
 static void compare_settings(const json_t *manifest, const nxr_manifest_run *run, differences *bound,
                              differences *free_ones) {
   json_t *old = json_object_get(manifest, "settings"), *new = make_settings(run->plan), *value;
@@ -345,10 +346,11 @@ static bool check_plan(const json_t *manifest, const char *folder, const nxr_man
   if (strcmp(recorded, hex) == 0) return true;
   compare_settings(manifest, run, &bound, &others);
   if (bound.n == 0 && others.n == 0) {
-    fprintf(stderr,
-            "nxrun: another version of nxcfg made the plan of %s. No setting differs, so the run goes on; its "
-            "sums may round otherwise\n",
-            folder);
+    fprintf(
+        stderr,
+        "nxrun: another version of nxcfg made the plan of %s. No setting differs, so the run goes on; its "
+        "sums may round otherwise\n",
+        folder);
     return true;
   }
   if (bound.n == 0) {

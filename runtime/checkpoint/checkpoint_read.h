@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where tensors come from: a safetensors file, a folder with one or with an index of several, or a checkpoint of
- * another system (runtime/foreign).
+/* Where tensors come from: a safetensors file, a folder with one or with an index of several, or a checkpoint
+ * of another system (runtime/foreign).
  *
  * A source is opened by each rank for itself; then it is matched with the plan's logical tensors, and each
  * rank reads the boxes that it holds. */

@@ -3,7 +3,8 @@
  *
  * ModelOpt writes NVFP4, with a second scale of the whole tensor; others e4m3; compressed-tensors MXFP4;
  * bitsandbytes NF4, whose scales may be quantized once more: codes of 8 bits, of which so many share a scale,
- * and one number that is added to all of them. nxrun's own checkpoints have any of them as the plan keeps it. */
+ * and one number that is added to all of them. nxrun's own checkpoints have any of them as the plan keeps it.
+ */
 #ifndef NXR_STORED_H
 #define NXR_STORED_H
 

@@ -36,8 +36,8 @@ static uint32_t likeliest(const double *logits, uint32_t n) {
   return best;
 }
 
-/* Keeps the likeliest that have top_p of the probability together, by number: meshes round otherwise, and may rank
- * near equals otherwise. */
+/* Keeps the likeliest that have top_p of the probability together, by number: meshes round otherwise, and may
+ * rank near equals otherwise. */
 static uint32_t keep_likeliest(const nxr_drawing *drawing, const double *logits, double all, uint32_t n,
                                uint32_t *order) {
   qsort_r(order, n, sizeof *order, by_likelihood, (void *)(uintptr_t)logits);

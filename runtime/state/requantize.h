@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What adapters learned, added to a weight that is kept quantized: its numbers and what is added are quantized
- * anew, with scales that follow the sum. The matrix is made whole a few rows at a time, on all ranks together. */
+/* What adapters learned, added to a weight that is kept quantized: its numbers and what is added are
+ * quantized anew, with scales that follow the sum. The matrix is made whole a few rows at a time, on all
+ * ranks together. */
 #ifndef NXR_REQUANTIZE_H
 #define NXR_REQUANTIZE_H
 

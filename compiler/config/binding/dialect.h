@@ -90,8 +90,8 @@ bool nxc_dialect_hinted(const nxc_document *document, bool (*told_by_keys)(const
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),
                                       nxc_sink *sink);
 
-/* Whether whoever gives the section of the option gives the option, in the same text: an entry of a list is never
- * completed by another text, and where sections are whole, neither are they. */
+/* Whether whoever gives the section of the option gives the option, in the same text: an entry of a list is
+ * never completed by another text, and where sections are whole, neither are they. */
 bool nxc_option_is_demanded(nxc_arena *arena, const nxc_option_row *row, bool whole_sections);
 
 /* A binding with every option at its default in this version of the dialect (NULL: it has one only). */

@@ -39,7 +39,8 @@ int64_t nxc_learning_rate_unit(const nxc_settings *s) {
 }
 
 static schedule read_schedule(const nxc_settings *s, double peak, double least) {
-  double unit = (double)nxc_learning_rate_unit(s), steps = nxc_number_or(s, NX_SETTING_SCHEDULE_WARMUP_STEPS, 0);
+  double unit = (double)nxc_learning_rate_unit(s),
+         steps = nxc_number_or(s, NX_SETTING_SCHEDULE_WARMUP_STEPS, 0);
   double max_steps = (double)nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0);
   schedule of = {.row = rows, .peak = peak, .least = least, .warmup = steps * unit, .unit = unit,
                  .initial = nxc_number(s, NX_SETTING_SCHEDULE_INITIAL_LR),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Slurm is told of the job that a command runs in: words of srun and sbatch around it, and #SBATCH lines.
- * They stand behind the words of the command's own launcher, which count more. */
+/* What Slurm is told of the job that a command runs in: words of srun and sbatch around it, and #SBATCH
+ * lines. They stand behind the words of the command's own launcher, which count more. */
 #include "compiler/config/front/shell/shell.h"
 
 #include <string.h>
