@@ -245,6 +245,7 @@ static void read_source(front *f, const nxc_source *source) {
     if (check_launch(f, source, &script, &found)) nxc_arguments_read(&f->to, &launch->arguments);
     else if (found.program != NULL && found.program->use == NXC_PROGRAM_OWN) read_own(f, &found);
     read_launcher(f, &launch->launcher);
+    f->to.open = f->to.open || script.misspelt;
   }
   read_environment(f, &script, launch ? launch : nxc_script_collect(&script));
   take_variables(f, &script);

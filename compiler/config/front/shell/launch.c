@@ -190,6 +190,7 @@ static void report_undefined(nxc_shell *s) {
     }
     const char *nearest = nxc_nearest(name, names, n_names);
     if (nearest == NULL) continue;
+    s->script->misspelt = s->script->misspelt || s->pending[i]->array;
     nxc_span at = nxc_shell_place(s, s->pending[i]->at, strlen(name) + 1), inside = at;
     bool braces = at.source != NULL && at.source->text[nxc_span_offset(at, false) + 1] == '{';
     if (braces) inside.length++;

@@ -51,6 +51,7 @@ typedef struct nxc_script {
   nxc_launch *launches;
   size_t n_launches;
   bool reads_script;       /* it takes in another one, which may start a program */
+  bool misspelt;           /* a launch names an array that is not there: its options are unknown */
   bool is_script;          /* it assigns or runs something; else it holds arguments alone */
   nxc_variable *variables; /* of the environment, that the text reads */
   size_t n_variables;
