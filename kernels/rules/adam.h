@@ -3,25 +3,37 @@
 #ifndef KERNELS_RULES_ADAM_H
 #define KERNELS_RULES_ADAM_H
 
-/* Both moments and what follows of them; without correction they start from 0 as they are. */
+/* What a rule's numbers come to in a step; without correction the moments start from 0 as they are. */
+typedef struct rule_moments {
+  real beta1, rest1, beta2, rest2, rate, root, epsilon;
+} rule_moments;
+
+/* Where these stand among the rule's numbers. */
+static inline rule_moments rule_moments_of(const rule_step *step, int beta1, int beta2, int epsilon,
+                                           bool corrected) {
+  const double *number = step->number, *power = step->power;
+  rule_moments of;
+  of.beta1 = (real)number[beta1], of.rest1 = (real)(1 - number[beta1]);
+  of.beta2 = (real)number[beta2], of.rest2 = (real)(1 - number[beta2]);
+  of.rate = (real)(corrected ? step->lr / (1 - power[beta1]) : step->lr);
+  of.root = (real)(corrected ? 1 / sqrt(1 - power[beta2]) : 1);
+  of.epsilon = (real)number[epsilon];
+  return of;
+}
+
 static inline void adamw_as(const rule_step *step, real *restrict p, real *const *states,
                             const real *restrict g, int64_t n, bool corrected) {
   real *restrict m = states[0], *restrict v = states[1];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_adamw_beta1], beta2 = (real)number[NX_adamw_beta2];
-  const real rest1 = (real)(1 - number[NX_adamw_beta1]), rest2 = (real)(1 - number[NX_adamw_beta2]);
+  const rule_moments of = rule_moments_of(step, NX_adamw_beta1, NX_adamw_beta2, NX_adamw_epsilon, corrected);
   const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-  const real rate = (real)(corrected ? step->lr / (1 - power[NX_adamw_beta1]) : step->lr);
-  const real root = (real)(corrected ? 1 / sqrt(1 - power[NX_adamw_beta2]) : 1);
-  const real epsilon = (real)number[NX_adamw_epsilon];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    real first = of.beta1 * m[i] + of.rest1 * gradient;
+    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient);
     m[i] = first;
     v[i] = second;
-    p[i] = p[i] * kept - rate * (first / (rule_sqrt(second) * root + epsilon));
+    p[i] = p[i] * kept - of.rate * (first / (rule_sqrt(second) * of.root + of.epsilon));
   }
 }
 
@@ -38,43 +50,34 @@ static inline void rule_adamw_uncorrected(const rule_step *step, real *restrict 
 static inline void rule_adamw_amsgrad(const rule_step *step, real *restrict p, real *const *states,
                                       const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_adamw_amsgrad_beta1], rest1 = (real)(1 - number[NX_adamw_amsgrad_beta1]);
-  const real beta2 = (real)number[NX_adamw_amsgrad_beta2], rest2 = (real)(1 - number[NX_adamw_amsgrad_beta2]);
+  const rule_moments of =
+      rule_moments_of(step, NX_adamw_amsgrad_beta1, NX_adamw_amsgrad_beta2, NX_adamw_amsgrad_epsilon, true);
   const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-  const real rate = (real)(step->lr / (1 - power[NX_adamw_amsgrad_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_adamw_amsgrad_beta2]));
-  const real epsilon = (real)number[NX_adamw_amsgrad_epsilon];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
+    real first = of.beta1 * m[i] + of.rest1 * gradient;
+    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
     m[i] = first;
     v[i] = second;
     most[i] = greatest;
-    p[i] = p[i] * kept - rate * (first / (rule_sqrt(greatest) * root + epsilon));
+    p[i] = p[i] * kept - of.rate * (first / (rule_sqrt(greatest) * of.root + of.epsilon));
   }
 }
 
 static inline void adam_as(const rule_step *step, real *restrict p, real *const *states,
                            const real *restrict g, int64_t n, bool corrected) {
   real *restrict m = states[0], *restrict v = states[1];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_adam_beta1], beta2 = (real)number[NX_adam_beta2];
-  const real rest1 = (real)(1 - number[NX_adam_beta1]), rest2 = (real)(1 - number[NX_adam_beta2]);
+  const rule_moments of = rule_moments_of(step, NX_adam_beta1, NX_adam_beta2, NX_adam_epsilon, corrected);
   const real scale = (real)step->scale, decay = (real)step->decay;
-  const real rate = (real)(corrected ? step->lr / (1 - power[NX_adam_beta1]) : step->lr);
-  const real root = (real)(corrected ? 1 / sqrt(1 - power[NX_adam_beta2]) : 1);
-  const real epsilon = (real)number[NX_adam_epsilon];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale + decay * p[i];
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient);
+    real first = of.beta1 * m[i] + of.rest1 * gradient;
+    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient);
     m[i] = first;
     v[i] = second;
-    p[i] -= rate * (first / (rule_sqrt(second) * root + epsilon));
+    p[i] -= of.rate * (first / (rule_sqrt(second) * of.root + of.epsilon));
   }
 }
 
@@ -91,22 +94,18 @@ static inline void rule_adam_uncorrected(const rule_step *step, real *restrict p
 static inline void rule_adam_amsgrad(const rule_step *step, real *restrict p, real *const *states,
                                      const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_adam_amsgrad_beta1], rest1 = (real)(1 - number[NX_adam_amsgrad_beta1]);
-  const real beta2 = (real)number[NX_adam_amsgrad_beta2], rest2 = (real)(1 - number[NX_adam_amsgrad_beta2]);
+  const rule_moments of =
+      rule_moments_of(step, NX_adam_amsgrad_beta1, NX_adam_amsgrad_beta2, NX_adam_amsgrad_epsilon, true);
   const real scale = (real)step->scale, decay = (real)step->decay;
-  const real rate = (real)(step->lr / (1 - power[NX_adam_amsgrad_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_adam_amsgrad_beta2]));
-  const real epsilon = (real)number[NX_adam_amsgrad_epsilon];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale + decay * p[i];
-    real first = beta1 * m[i] + rest1 * gradient;
-    real second = beta2 * v[i] + rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
+    real first = of.beta1 * m[i] + of.rest1 * gradient;
+    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
     m[i] = first;
     v[i] = second;
     most[i] = greatest;
-    p[i] -= rate * (first / (rule_sqrt(greatest) * root + epsilon));
+    p[i] -= of.rate * (first / (rule_sqrt(greatest) * of.root + of.epsilon));
   }
 }
 
@@ -185,27 +184,20 @@ static inline real rule_anyprecision_update(real first, real second, real rate, 
 
 /* With types that are known where it is compiled the loops become vectors. */
 static inline void anyprecision_adamw_as(const rule_step *step, real *restrict p, real *const *states,
-                                         const real *restrict g, int64_t n, nx_dtype type,
-                                         bool cautious) {
+                                         const real *restrict g, int64_t n, nx_dtype type, bool cautious) {
   real *restrict m = states[0], *restrict v = states[1];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_anyprecision_adamw_beta1],
-             beta2 = (real)number[NX_anyprecision_adamw_beta2];
-  const real rest1 = (real)(1 - number[NX_anyprecision_adamw_beta1]);
-  const real rest2 = (real)(1 - number[NX_anyprecision_adamw_beta2]);
+  const rule_moments of = rule_moments_of(step, NX_anyprecision_adamw_beta1, NX_anyprecision_adamw_beta2,
+                                          NX_anyprecision_adamw_epsilon, true);
   const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-  const real rate = (real)(step->lr / (1 - power[NX_anyprecision_adamw_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_anyprecision_adamw_beta2]));
-  const real epsilon = (real)number[NX_anyprecision_adamw_epsilon];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
-    real first = rule_stored(beta1 * m[i] + rest1 * gradient, type);
-    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), type);
+    real first = rule_stored(of.beta1 * m[i] + of.rest1 * gradient, type);
+    real second = rule_stored(of.beta2 * v[i] + of.rest2 * (gradient * gradient), type);
     m[i] = first;
     v[i] = second;
     real held = cautious && first * p[i] < 0 ? p[i] : p[i] * kept;
-    p[i] = held - rule_anyprecision_update(first, second, rate, root, epsilon);
+    p[i] = held - rule_anyprecision_update(first, second, of.rate, of.root, of.epsilon);
   }
 }
 
@@ -231,20 +223,15 @@ static inline void rule_cautious_adamw(const rule_step *step, real *restrict p, 
 static inline void kahan_adamw_as(const rule_step *step, real *restrict p, real *const *states,
                                   const real *restrict g, int64_t n, nx_dtype p_type, nx_dtype type) {
   real *restrict m = states[0], *restrict v = states[1], *restrict lost = states[2];
-  const double *number = step->number, *power = step->power;
-  const real beta1 = (real)number[NX_kahan_adamw_beta1], beta2 = (real)number[NX_kahan_adamw_beta2];
-  const real rest1 = (real)(1 - number[NX_kahan_adamw_beta1]),
-             rest2 = (real)(1 - number[NX_kahan_adamw_beta2]);
+  const rule_moments of =
+      rule_moments_of(step, NX_kahan_adamw_beta1, NX_kahan_adamw_beta2, NX_kahan_adamw_epsilon, true);
   const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-  const real rate = (real)(step->lr / (1 - power[NX_kahan_adamw_beta1]));
-  const real root = (real)(1 / sqrt(1 - power[NX_kahan_adamw_beta2]));
-  const real epsilon = (real)number[NX_kahan_adamw_epsilon];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
-    real first = rule_stored(beta1 * m[i] + rest1 * gradient, type);
-    real second = rule_stored(beta2 * v[i] + rest2 * (gradient * gradient), type);
-    real change = rule_anyprecision_update(first, second, rate, root, epsilon);
+    real first = rule_stored(of.beta1 * m[i] + of.rest1 * gradient, type);
+    real second = rule_stored(of.beta2 * v[i] + of.rest2 * (gradient * gradient), type);
+    real change = rule_anyprecision_update(first, second, of.rate, of.root, of.epsilon);
     real due = rule_stored(lost[i] - change, type), old = rule_stored(p[i] * kept, p_type);
     real new = rule_stored(old + due, p_type);
     m[i] = first;

@@ -32,3 +32,12 @@ make_hosts() {
     sleep 0.1
   done
 }
+
+# For as long as the test runs; where they cannot be made, it skips and ends.
+make_hosts_or_skip() { # NAME OF WHAT IS SKIPPED
+  trap 'for host in $one $two; do ip netns pids $host 2>/dev/null | xargs -r kill -9; ip netns del $host; done \
+    2>/dev/null; rm -rf "$folder"' EXIT
+  command -v ip >/dev/null && make_hosts >out 2>&1 && return
+  skip "$1" 'no network namespaces can be made here: it takes iproute2 and root'
+  finish
+}

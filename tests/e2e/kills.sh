@@ -16,13 +16,8 @@ tests=$(realpath "$(dirname "$0")")
 
 one=nxkill-$$-1 two=nxkill-$$-2 # namespaces
 net=10.215.$(($$ % 250 + 1))
-trap 'for host in $one $two; do ip netns pids $host 2>/dev/null | xargs -r kill -9; ip netns del $host; done \
-  2>/dev/null; rm -rf "$folder"' EXIT
 . "$tests/hosts.sh"
-if ! command -v ip >/dev/null || ! make_hosts >out 2>&1; then
-  skip 'random kills' 'no network namespaces can be made here: it takes iproute2 and root'
-  finish
-fi
+make_hosts_or_skip 'random kills'
 
 small_training 'mesh: {world: 2, nodes: 2}' 'batch: {micro: 2, global: 8}' \
   'optimizer: {name: adamw, zero_stage: 1, lr: 3e-3}' 'checkpoint: {every_steps: 2, keep: 3}'

@@ -9,13 +9,8 @@ tests=$(realpath "$(dirname "$0")")
 
 one=nxrun-$$-1 two=nxrun-$$-2 # namespaces
 net=10.213.$(($$ % 250 + 1))
-trap 'for host in $one $two; do ip netns pids $host 2>/dev/null | xargs -r kill -9; ip netns del $host; done \
-  2>/dev/null; rm -rf "$folder"' EXIT
 . "$tests/hosts.sh"
-if ! command -v ip >/dev/null || ! make_hosts >out 2>&1; then
-  skip 'runs on two hosts' 'no network namespaces can be made here: it takes iproute2 and root'
-  finish
-fi
+make_hosts_or_skip 'runs on two hosts'
 
 printf '%2000s' 'A text to train on. ' >text
 "$nxdata" build text -o data >out 2>&1 || exit 99
