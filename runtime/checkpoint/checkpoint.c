@@ -49,6 +49,11 @@ bool nxr_checkpoint_prepare_gradients(const nxr_checkpoint *checkpoint, const ch
   return nxr_world_all(checkpoint->world, checkpoint->world->rank != 0 || make_place(directory, fault));
 }
 
+static void give_sign(void *none) {
+  (void)none;
+  nxr_world_beat();
+}
+
 bool nxr_checkpoint_gradients(const nxr_checkpoint *checkpoint, const char *directory, nxr_fault *fault) {
   char path[NXR_PATH_BYTES], temporary[NXR_PATH_BYTES];
   nxr_world *world = checkpoint->world;
@@ -57,7 +62,7 @@ bool nxr_checkpoint_gradients(const nxr_checkpoint *checkpoint, const char *dire
   gradients_path(directory, ".tmp", temporary);
   nxr_sum sum = {0};
   const nxr_part part = {.tensors = &tensors, .content = NXR_GRADIENTS, .path = temporary,
-                         .first = world->rank == 0, .beat = nxr_world_beat};
+                         .first = world->rank == 0, .sign = give_sign};
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
   bool good = nxr_world_all(world, opened && nxr_tensors_share(&tensors, fault)) &&
               nxr_checkpoint_prepare_gradients(checkpoint, directory, fault) &&

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/checkpoint/checkpoint_remove.h"
 #include "runtime/checkpoint/checkpoint_write.h"
+#include "runtime/world/clock.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -48,6 +49,8 @@ struct nxr_saver {
   atomic_bool done;
   bool good;
   nxr_fault fault;
+  atomic_uint_least64_t n_signs; /* of its going on */
+  atomic_uint at;                /* number of the file that it writes; n_files: the manifest */
 };
 
 bool nxr_saver_open(const nxr_checkpoint *checkpoint, bool background, nxr_saver **saver, nxr_fault *fault) {
@@ -68,6 +71,11 @@ bool nxr_saver_open(const nxr_checkpoint *checkpoint, bool background, nxr_saver
 
 /* ---- the thread ---- */
 
+static void give_sign(void *context) {
+  nxr_saver *saver = context;
+  atomic_fetch_add_explicit(&saver->n_signs, 1, memory_order_relaxed);
+}
+
 static bool write_parts(nxr_saver *saver) {
   const uint8_t *taken = saver->taken;
   for (uint32_t i = 0; i < saver->n_files; i++) {
@@ -80,7 +88,9 @@ static bool write_parts(nxr_saver *saver) {
                            .path = path,
                            .first = saver->checkpoint.world->rank == 0,
                            .taken = taken,
-                           .beat = saver->background ? NULL : nxr_world_beat};
+                           .sign = give_sign,
+                           .context = saver};
+    atomic_store_explicit(&saver->at, i, memory_order_relaxed);
     if (!nxr_part_write(&part, &saver->files[i].sum, &saver->fault)) return false;
     if (taken) taken += saver->n_taken[i];
   }
@@ -98,11 +108,13 @@ static void link_name(const nxr_saver *saver) {
 
 static bool complete(nxr_saver *saver) {
   const nxr_manifest_run *run = &saver->checkpoint.run;
+  atomic_store_explicit(&saver->at, saver->n_files, memory_order_relaxed);
   bool good =
       nxr_checkpoint_write_index(&saver->tensors, saver->folder, &saver->fault) &&
       nxr_manifest_sizes(saver->folder, saver->files, saver->n_files, &saver->fault) &&
       nxr_manifest_write(saver->folder, run, saver->step, saver->files, saver->n_files, &saver->fault) &&
       nxr_folder_publish(saver->directory, saver->step, saver->folder, &saver->fault);
+  give_sign(saver);
   if (!good) return false;
   if (saver->temporary) {
     nxr_folder_keep_newest(saver->directory);
@@ -120,7 +132,9 @@ static void work(nxr_saver *saver) {
 
 /* The training's threads come first. Signals are the main thread's. */
 static void *run_thread(void *argument) {
-  setpriority(PRIO_PROCESS, (id_t)gettid(), getpriority(PRIO_PROCESS, (id_t)gettid()) + NICER);
+  const nxr_saver *saver = argument;
+  if (saver->background)
+    setpriority(PRIO_PROCESS, (id_t)gettid(), getpriority(PRIO_PROCESS, (id_t)gettid()) + NICER);
   work(argument);
   return NULL;
 }
@@ -131,12 +145,10 @@ static void start(nxr_saver *saver, nxr_stage stage) {
   saver->stage = stage;
   saver->fault.text[0] = '\0';
   atomic_store(&saver->done, false);
-  if (saver->background) {
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &usual);
-    saver->started = pthread_create(&saver->thread, NULL, run_thread, saver) == 0;
-    pthread_sigmask(SIG_SETMASK, &usual, NULL);
-  }
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &usual);
+  saver->started = pthread_create(&saver->thread, NULL, run_thread, saver) == 0;
+  pthread_sigmask(SIG_SETMASK, &usual, NULL);
   if (!saver->started) work(saver);
 }
 
@@ -257,12 +269,35 @@ bool nxr_saver_advance(nxr_saver *saver, nxr_fault *fault) {
   return true;
 }
 
+static _Noreturn void give_up(const nxr_saver *saver) {
+  const nxr_world *world = saver->checkpoint.world;
+  uint32_t at = atomic_load_explicit(&saver->at, memory_order_relaxed);
+  fprintf(stderr,
+          "nxrun: rank %u (%s) writes the checkpoint of step %llu: nothing of %s/%s was written for %g s "
+          "(run.deadline_s); the file system stands still, and the run ends: --resume goes on from the newest "
+          "checkpoint that is whole\n",
+          world->rank, nxr_world_host(world, world->rank), (unsigned long long)saver->step, saver->folder,
+          at < saver->n_files ? saver->files[at].name : "manifest.json", world->deadline_s);
+  nxr_world_abort(1);
+}
+
+/* This rank lives meanwhile, so that none but the one whose thread stands still gives up. */
+static void wait_for_thread(const nxr_saver *saver) {
+  uint64_t seen = UINT64_MAX;
+  double since_s = 0;
+  while (nxr_saver_is_busy(saver)) {
+    uint64_t n_signs = atomic_load_explicit(&saver->n_signs, memory_order_relaxed);
+    double now_s = nxr_clock_s();
+    if (n_signs != seen) seen = n_signs, since_s = now_s;
+    if (now_s - since_s > saver->checkpoint.world->deadline_s) give_up(saver);
+    nxr_world_beat();
+    usleep(POLL_US);
+  }
+}
+
 bool nxr_saver_finish(nxr_saver *saver, nxr_fault *fault) {
   while (nxr_saver_is_open(saver)) {
-    while (nxr_saver_is_busy(saver)) {
-      nxr_world_beat();
-      usleep(POLL_US);
-    }
+    wait_for_thread(saver);
     if (!nxr_saver_advance(saver, fault)) return false;
   }
   return true;

@@ -5,7 +5,7 @@
  * up that copy. When all threads have done so (the run's vote says it), a thread of rank 0 writes the
  * manifest and gives the folder its name. The threads talk to nobody: all meetings of ranks are here, in
  * functions that the whole run calls between the same two steps. A save that is not in the background is the
- * same without threads and copies. */
+ * same without copies. Who waits for a thread that writes nothing for run.deadline_s ends the run. */
 #ifndef NXR_CHECKPOINT_SAVE_H
 #define NXR_CHECKPOINT_SAVE_H
 

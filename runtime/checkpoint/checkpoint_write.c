@@ -40,7 +40,7 @@ static bool write_at(const writer *out, const void *bytes, uint64_t n_bytes, uin
   const uint8_t *from = bytes;
   nxr_sum_add(out->sum, bytes, n_bytes, offset);
   while (n_bytes > 0) {
-    if (out->part->beat) out->part->beat();
+    out->part->sign(out->part->context);
     ssize_t n = pwrite(out->file, from, n_bytes, (off_t)offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return write_fault(out);
@@ -198,10 +198,9 @@ static bool open_file(writer *out) {
   out->file = open(out->part->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (out->file < 0) return write_fault(out);
   if (!out->part->first) return true;
-  errno = posix_fallocate(out->file, 0, (off_t)out->n_file_bytes);
-  bool unsupported = errno == EOPNOTSUPP || errno == EINVAL;
-  if (errno != 0 && (!unsupported || ftruncate(out->file, (off_t)out->n_file_bytes) != 0))
-    return write_fault(out);
+  off_t n_bytes = (off_t)out->n_file_bytes;
+  bool taken = fallocate(out->file, 0, 0, n_bytes) == 0, unsupported = errno == EOPNOTSUPP || errno == EINVAL;
+  if (!taken && (!unsupported || ftruncate(out->file, n_bytes) != 0)) return write_fault(out);
   return write_at(out, out->header, out->n_header_bytes, 0);
 }
 

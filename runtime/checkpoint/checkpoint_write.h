@@ -17,7 +17,8 @@ typedef struct nxr_part {
   const char *path;
   bool first;           /* this rank gives the file its size and what stands before the tensors */
   const uint8_t *taken; /* what nxr_part_take has copied; NULL: it is read where it stands */
-  void (*beat)(void);   /* called now and then; NULL: nothing is */
+  void (*sign)(void *context); /* called before each write: it goes on */
+  void *context;
 } nxr_part;
 
 /* Writes and syncs it, and adds to the file's checksum. A file that is there already must be empty, or

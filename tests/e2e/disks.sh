@@ -79,15 +79,18 @@ goes_on_from 'filled'
 breaks 'a quota of files' end 1 'No space left\|quota' mount -o remount,nr_inodes=20 disk
 goes_on_from 'a quota of files'
 
-# A disk that stands still for longer than the deadline.
+# A disk that stands still, for longer than the deadline where nobody makes it go on.
 mount -o remount,rw,size=64m,nr_inodes=1000000 disk
-on_slow_disk() { # PLAN [SETTING]...: `out` has what it says
+on_slow_disk() { # PLAN ASYNC RANKS PART: of what these ranks write what has PART in its name; `out` has what they say
   "$nxcfg" plan base.yaml --set nx:run.deadline_s=10 --set nx:run.log_every=1 --set nx:checkpoint.async=$2 -o $1.bin >out 2>&1 || exit 99
   rm -rf disk/run go_on
-  timeout -s KILL 150 "$mpiexec" -genv LD_PRELOAD "$slow" -genv NX_SLOW_UNTIL "$PWD/go_on" -n 2 "$nxrun" $1.bin --dir disk/run \
-    --stop-after 30 >out 2>&1
+  timeout -s KILL 150 "$mpiexec" -genv LD_PRELOAD "$slow" -genv NX_SLOW_UNTIL "$PWD/go_on" -genv NX_SLOW_RANKS "$3" \
+    -genv NX_SLOW_PART "$4" -n 2 "$nxrun" $1.bin --dir disk/run --stop-after 30 >out 2>&1
 }
-on_slow_disk beside true &
+says_rank() { # RANK STEP FILE
+  grep -q "^nxrun: rank $1 (.*) writes the checkpoint of step $2: nothing of .*/$3 was written for 10 s (run.deadline_s)" out
+}
+on_slow_disk beside true 0 .safetensors &
 job=$!
 for _ in $(seq 600); do
   grep -q '"step":30,' disk/run/metrics.jsonl 2>/dev/null && break
@@ -95,14 +98,24 @@ for _ in $(seq 600); do
 done
 grep -q '"step":30,' disk/run/metrics.jsonl && [ ! -e disk/run/checkpoints/step-000020 ]
 report 'a disk that stands still: the training beside it goes on' $?
-sleep 12
 touch go_on
 wait $job
 grep -q '^step 30/' out && [ -e disk/run/checkpoints/step-000020/manifest.json ] && [ -e disk/run/checkpoints/step-000030/manifest.json ]
-report 'and waits for it in the end, longer than the deadline' $?
-on_slow_disk within false
-[ $? -eq 1 ] && grep -q 'waits while a checkpoint is written: rank . .*gave no sign of life for 10 s' out
-report 'a training that waits for its checkpoint ends at the deadline, and says why' $?
+report 'and waits for it in the end' $?
+on_slow_disk beside true 0 .safetensors
+[ $? -eq 1 ] && grep -q '"step":30,' disk/run/metrics.jsonl && says_rank 0 20 model.safetensors
+report 'not longer than the deadline' $?
+on_slow_disk within false 1 step-000030
+[ $? -eq 1 ] && says_rank 1 30 model.safetensors && ! grep -q 'gave no sign of life' out
+report 'a training that waits for its checkpoint ends at the deadline, and says whose disk stands still' $?
+on_slow_disk within false 01 step-000030
+[ $? -eq 1 ] && { says_rank 0 30 model.safetensors || says_rank 1 30 model.safetensors; } && [ ! -e disk/run/checkpoints/step-000030 ]
+report 'the disk of every rank at once' $?
+expect 'and the checkpoint before is whole' 0 'resumes from .*/step-000020$' \
+  "$mpiexec" -n 2 "$nxrun" within.bin --dir disk/run --resume --stop-after 21
+on_slow_disk within false 0 manifest.json
+[ $? -eq 1 ] && says_rank 0 20 manifest.json
+report 'the manifest' $?
 
 breaks 'a disk that is gone' end 1 'No such file or directory' umount -l disk
 finish

@@ -300,7 +300,7 @@ static inline mesh_ranks *mesh_ranks_open(mesh_plan *mesh) {
   for (uint32_t i = 0; i < all->n; i++) {
     mesh_rank *rank = &all->ranks[i];
     rank->all = all;
-    rank->world = (nxr_world){.rank = i, .size = all->n};
+    rank->world = (nxr_world){.rank = i, .size = all->n, .deadline_s = 300};
     rank->world.hosts = (uint32_t *)all; /* the way from a world to its ranks */
     rank->arenas = calloc(NX_N_ARENAS, MESH_ARENA_BYTES);
     rank->pieces = (nxr_pieces){.plan = &mesh->plan, .rank = i, .backend = &mesh_backend};
@@ -377,6 +377,10 @@ void nxr_world_sum(nxr_world *world, double *values, size_t n) {
 }
 
 void nxr_world_beat(void) {}
+
+void nxr_world_abort(int status) {
+  exit(status);
+}
 
 void nxr_world_broadcast(nxr_world *world, void *bytes, size_t n_bytes) {
   mesh_ranks *all = (mesh_ranks *)world->hosts;
