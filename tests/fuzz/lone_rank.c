@@ -15,7 +15,8 @@ static jmp_buf *ended;
 int lone_rank_train(const nx_plan *plan, uint32_t rank, const nxr_options *options) {
   static uint32_t zero;
   jmp_buf here;
-  nxr_world world = {.rank = rank, .size = plan->run->n_ranks, .local_size = 1, .n_hosts = 1};
+  nxr_world world = {
+      .rank = rank, .size = plan->run->n_ranks, .local_size = 1, .n_hosts = 1, .deadline_s = 300};
   world.hosts = world.local_ranks = &zero;
   ended = &here;
   int status = setjmp(here);
