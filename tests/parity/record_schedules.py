@@ -123,6 +123,8 @@ def nemo_cases(nemo):
              ("InverseSquareRootAnnealing", {}),
              ("PolynomialDecayAnnealing", {"warmup_steps": 4, "power": 2.5, "min_lr": 3e-4}),
              ("PolynomialHoldDecayAnnealing", {"warmup_steps": 4, "hold_steps": 6, "power": 0.5}),
+             ("PolynomialHoldDecayAnnealing", {"warmup_steps": 4, "power": 2.0, "min_lr": 3e-4}),
+             ("PolynomialHoldDecayAnnealing", {"warmup_steps": 4, "hold_steps": 0}),
              ("T5InverseSquareRootAnnealing", {"constant_steps": 9}),
              ("T5InverseSquareRootAnnealing", {"constant_steps": 1}),
              ("CyclicLR", {"base_lr": 1e-4, "max_lr": 2e-3, "step_size_up": 7, "cycle_momentum": False}),

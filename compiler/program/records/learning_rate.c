@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { RISE_ASKED, RISE_ZERO, RISE_FIRST };
-enum { DECAY, TRAINING, WARMUP, RISE, PERIOD, PERIODS, CYCLE, STEPS, REDUCTIONS };
+enum { DECAY, START, TRAINING, WARMUP, RISE, PERIOD, PERIODS, CYCLE, STEPS, REDUCTIONS };
 enum { LEAST, ZERO, FACTOR, HALF, CYCLES };
 enum { STOPS, GOES };
 
@@ -105,6 +105,7 @@ static void set_clock(nx_segment *fall, const schedule *of) {
   double held = of->warmup + of->hold;
   fall->origin = held + later_by(of), fall->span = of->end - held;
   switch (of->row->clock) {
+  case START: fall->origin = 0; break;
   case TRAINING: fall->origin = 0, fall->span = of->end; break;
   case WARMUP: fall->origin = of->hold, fall->span = fmax(of->warmup, of->unit); break;
   case RISE:

@@ -136,6 +136,14 @@ static void set(nxc_shell *s, const call *c) {
   }
 }
 
+static void set_shell_options(nxc_shell *s, const call *c) {
+  bool sets = c->n_words > 1 && nxc_text_is(&c->words[1], "-s");
+  bool changes = sets || (c->n_words > 1 && nxc_text_is(&c->words[1], "-u"));
+  for (size_t i = 2; i < c->n_words; i++)
+    if (changes && nxc_text_is(&c->words[i], "nullglob")) s->state.drops_patterns = sets;
+  s->state.status = changes ? NXC_YES : NXC_MAYBE;
+}
+
 static void shift(nxc_shell *s, const call *c) {
   size_t n = c->n_words > 1 ? strtoul(string(s, &c->words[1]), NULL, 10) : 1;
   if (n > s->state.n_arguments) n = s->state.n_arguments;
@@ -360,7 +368,7 @@ static const struct {
     {"ulimit", succeed},
     {"umask", succeed},
     {"alias", succeed},
-    {"shopt", succeed},
+    {"shopt", set_shell_options},
     {"hash", do_nothing},
     {"type", do_nothing},
     {"which", do_nothing},

@@ -104,13 +104,32 @@ void nxc_shell_put_parts(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell
   }
 }
 
+static bool is_pattern(const nxc_text *field) {
+  for (size_t i = 0; i < field->n_bytes; i++) {
+    char c = field->bytes[i];
+    bool sign = c == '*' || c == '?' || c == '[';
+    if (sign && !(field->marks[i] & (NXC_MARK_QUOTED | NXC_MARK_UNKNOWN))) return true;
+  }
+  return false;
+}
+
+/* Which files there will be is not known: such a pattern may be no word, or several. */
+static void forget_patterns(nxc_shell_fields *fields, size_t from) {
+  for (size_t i = from; i < fields->n_items; i++) {
+    nxc_text *field = &fields->items[i];
+    if (!is_pattern(field)) continue;
+    for (size_t k = 0; k < field->n_bytes; k++) field->marks[k] = NXC_MARK_UNKNOWN | NXC_MARK_MANY;
+  }
+}
+
 void nxc_shell_expand(nxc_shell *s, const nxc_shell_word *word, nxc_shell_fields *fields) {
-  size_t n_words = 1;
+  size_t n_words = 1, n_before = fields->n_items;
   const nxc_shell_word *words = s->plain ? NULL : nxc_shell_open_braces(s, word, &n_words);
   for (size_t i = 0; i < n_words && !s->failed; i++) {
     nxc_shell_put_parts(s, fields, words ? &words[i] : word, false, true);
     nxc_shell_finish(s, fields);
   }
+  if (s->state.drops_patterns) forget_patterns(fields, n_before);
 }
 
 nxc_text nxc_shell_expand_one(nxc_shell *s, const nxc_shell_word *word) {

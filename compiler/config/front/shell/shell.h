@@ -52,6 +52,7 @@ typedef struct nxc_shell_state {
   const nxc_text *arguments; /* $1 and on */
   size_t n_arguments;
   bool arguments_known;
+  bool drops_patterns; /* nullglob: a pattern of paths that fits none is no word */
   nxc_text output; /* of the commands whose output is taken */
   nxc_text folder; /* that `cd` went to; empty: where the script was called */
   nxc_truth status;

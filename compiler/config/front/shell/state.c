@@ -239,6 +239,7 @@ static void join_states(nxc_shell *s, nxc_shell_state *into, const nxc_shell_sta
   }
   bool same = into->n_arguments == other->n_arguments && into->arguments == other->arguments;
   into->arguments_known = into->arguments_known && other->arguments_known && same;
+  into->drops_patterns = into->drops_patterns || other->drops_patterns;
   if (into->status != other->status) into->status = NXC_MAYBE;
   if (!nxc_text_equal(&into->output, &other->output))
     into->output = nxc_text_from(s->arena, "$(...)", 6, 0, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
