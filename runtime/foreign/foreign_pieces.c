@@ -29,11 +29,11 @@ static const nxr_foreign_file *open_file(pieces *p, const char *name) {
 }
 
 /* Where a piece begins in the tensor. */
-static bool read_offsets(const nxr_object *offsets, uint32_t n, uint64_t at[NXR_TENSOR_DIMS]) {
-  if (nxr_object_names(offsets, "torch Size")) offsets = nxr_object_at(offsets->arguments, 0);
-  if (offsets == NULL || offsets->kind != NXR_OBJECT_LIST || offsets->n_items != n) return false;
+static bool read_offsets(const nx_object *offsets, uint32_t n, uint64_t at[NXR_TENSOR_DIMS]) {
+  if (nx_object_names(offsets, "torch Size")) offsets = nx_object_at(offsets->arguments, 0);
+  if (offsets == NULL || offsets->kind != NX_OBJECT_LIST || offsets->n_items != n) return false;
   for (uint32_t i = 0; i < n; i++)
-    if (!nxr_object_size(offsets->items[i], &at[i]) || at[i] > UINT32_MAX) return false;
+    if (!nx_object_size(offsets->items[i], &at[i]) || at[i] > UINT32_MAX) return false;
   return true;
 }
 
@@ -65,12 +65,12 @@ static bool add_layers(pieces *p, const char *name, const char *rest, const nxr_
   return true;
 }
 
-static bool read_piece(pieces *p, const char *name, const nxr_object *offsets, const nxr_torch_file *file) {
+static bool read_piece(pieces *p, const char *name, const nx_object *offsets, const nx_torch_file *file) {
   nxr_torch_tensor tensor;
   uint64_t at[NXR_TENSOR_DIMS] = {0};
   static const char *const prefixes[] = {"module.", "model."};
   if (!nxr_torch_tensor_of(file, file->pickle.root, name, &tensor, p->fault)) return false;
-  if (offsets->kind != NXR_OBJECT_NONE && !read_offsets(offsets, tensor.n_dims, at))
+  if (offsets->kind != NX_OBJECT_NONE && !read_offsets(offsets, tensor.n_dims, at))
     return nxr_fault_set(p->fault, "%s/.metadata is damaged: at %.200s", p->folder, name);
   const char *found = strstr(name, LAYERS), *rest = found ? found + sizeof LAYERS - 1 : NULL;
   bool stacked = rest && !isdigit((unsigned char)*rest) && tensor.n_dims >= 2;
@@ -88,21 +88,21 @@ static bool is_passed_over(const char *name) {
 }
 
 /* An entry of storage_data: which piece of which tensor; and where it stands. */
-static bool read_entry(pieces *p, const nxr_object *tensors, const nxr_object *index,
-                       const nxr_object *place) {
-  const nxr_object *fqn = nxr_object_get(index, "fqn"), *offsets = nxr_object_get(index, "offset");
-  const nxr_object *name = nxr_object_get(place, "relative_path");
+static bool read_entry(pieces *p, const nx_object *tensors, const nx_object *index,
+                       const nx_object *place) {
+  const nx_object *fqn = nx_object_get(index, "fqn"), *offsets = nx_object_get(index, "offset");
+  const nx_object *name = nx_object_get(place, "relative_path");
   uint64_t at, n;
-  nxr_torch_file file;
-  if (fqn == NULL || fqn->kind != NXR_OBJECT_TEXT || offsets == NULL || name == NULL ||
-      name->kind != NXR_OBJECT_TEXT || !nxr_object_size(nxr_object_get(place, "offset"), &at) ||
-      !nxr_object_size(nxr_object_get(place, "length"), &n))
+  nx_torch_file file;
+  if (fqn == NULL || fqn->kind != NX_OBJECT_TEXT || offsets == NULL || name == NULL ||
+      name->kind != NX_OBJECT_TEXT || !nx_object_size(nx_object_get(place, "offset"), &at) ||
+      !nx_object_size(nx_object_get(place, "length"), &n))
     return nxr_fault_set(p->fault, "%s/.metadata is damaged: it does not say where a piece stands",
                          p->folder);
-  if (is_passed_over(fqn->text) || nxr_object_get(nxr_object_get(tensors, fqn->text), "size") == NULL)
+  if (is_passed_over(fqn->text) || nx_object_get(nx_object_get(tensors, fqn->text), "size") == NULL)
     return true;
-  const nxr_object *packing = nxr_object_get(place, "transform_descriptors");
-  if (packing && packing->kind != NXR_OBJECT_NONE && packing->n_items > 0)
+  const nx_object *packing = nx_object_get(place, "transform_descriptors");
+  if (packing && packing->kind != NX_OBJECT_NONE && packing->n_items > 0)
     return nxr_fault_set(p->fault,
                          "%s: its files are packed: dcp_to_torch of "
                          "torch.distributed.checkpoint.format_utils unpacks them",
@@ -113,24 +113,24 @@ static bool read_entry(pieces *p, const nxr_object *tensors, const nxr_object *i
     return nxr_fault_set(p->fault, "%s is damaged: it is shorter than .metadata says", mapped->path);
   if (!nxr_torch_open(mapped->path, mapped->mapping.bytes + at, n, &file, p->fault)) return false;
   bool good = read_piece(p, fqn->text, offsets, &file);
-  nxr_torch_close(&file);
+  nx_torch_close(&file);
   return good;
 }
 
 bool nxr_gather_pieces(nxr_foreign *foreign, const char *folder, nxr_fault *fault) {
   pieces p = {foreign, folder, fault};
   const nxr_foreign_file *mapped = nxr_foreign_map(foreign, folder, ".metadata", fault);
-  nxr_pickle pickle;
+  nx_pickle pickle;
   foreign->placed = true;
   if (mapped == NULL ||
       !nxr_pickle_read(mapped->path, mapped->mapping.bytes, mapped->mapping.n_bytes, &pickle, fault))
     return false;
-  const nxr_object *tensors = nxr_object_get(pickle.root, "state_dict_metadata"),
-                   *places = nxr_object_get(pickle.root, "storage_data");
-  bool good = tensors && places && places->kind == NXR_OBJECT_DICT;
+  const nx_object *tensors = nx_object_get(pickle.root, "state_dict_metadata"),
+                   *places = nx_object_get(pickle.root, "storage_data");
+  bool good = tensors && places && places->kind == NX_OBJECT_DICT;
   if (!good) nxr_fault_set(fault, "%s is no list of pieces that nxrun knows", mapped->path);
   for (size_t i = 0; good && i + 1 < places->n_items; i += 2)
     good = read_entry(&p, tensors, places->items[i], places->items[i + 1]);
-  nxr_pickle_close(&pickle);
+  nx_pickle_close(&pickle);
   return good;
 }

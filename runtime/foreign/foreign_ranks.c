@@ -13,7 +13,7 @@ enum { MOST_DEEP = 6, NAME_BYTES = 256, MOST_RANKS = 1024 };
 /* Where the tensors of a file go. */
 typedef struct gatherer {
   nxr_foreign *foreign;
-  const nxr_torch_file *file;
+  const nx_torch_file *file;
   uint64_t shard;
   uint64_t first_layer; /* the file's layer 0 is this one */
   uint64_t n_layers;    /* of the file, as they are seen */
@@ -22,15 +22,15 @@ typedef struct gatherer {
 } gatherer;
 
 /* Dictionaries in dictionaries have their keys joined by dots; what is no tensor is passed over. */
-static bool gather(gatherer *g, const nxr_object *dictionary, const char *prefix, int depth) {
+static bool gather(gatherer *g, const nx_object *dictionary, const char *prefix, int depth) {
   for (size_t i = 0; i + 1 < dictionary->n_items; i += 2) {
-    const nxr_object *key = dictionary->items[i], *value = dictionary->items[i + 1];
+    const nx_object *key = dictionary->items[i], *value = dictionary->items[i + 1];
     char name[NAME_BYTES], renamed[NAME_BYTES];
     nxr_torch_tensor tensor;
-    if (key->kind != NXR_OBJECT_TEXT || strstr(key->text, "_extra_state") != NULL) continue;
+    if (key->kind != NX_OBJECT_TEXT || strstr(key->text, "_extra_state") != NULL) continue;
     if (snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] ? "." : "", key->text) >= NAME_BYTES)
       return nxr_fault_set(g->fault, "%s: a tensor's name is too long", g->file->path);
-    if (value->kind == NXR_OBJECT_DICT && depth < MOST_DEEP) {
+    if (value->kind == NX_OBJECT_DICT && depth < MOST_DEEP) {
       if (!gather(g, value, name, depth + 1)) return false;
     } else if (nxr_torch_is_tensor(value)) {
       if (!g->rename(g, name, renamed)) continue;
@@ -45,16 +45,16 @@ static bool gather(gatherer *g, const nxr_object *dictionary, const char *prefix
 /* The tensors of the dictionary under `key`, or of the whole file. */
 static bool gather_file(gatherer *g, const char *folder, const char *name, const char *key) {
   const nxr_foreign_file *mapped = nxr_foreign_map(g->foreign, folder, name, g->fault);
-  nxr_torch_file file;
+  nx_torch_file file;
   if (mapped == NULL ||
       !nxr_torch_open(mapped->path, mapped->mapping.bytes, mapped->mapping.n_bytes, &file, g->fault))
     return false;
-  const nxr_object *tensors = key ? nxr_object_get(file.pickle.root, key) : file.pickle.root;
+  const nx_object *tensors = key ? nx_object_get(file.pickle.root, key) : file.pickle.root;
   g->file = &file;
-  bool good = tensors && tensors->kind == NXR_OBJECT_DICT
+  bool good = tensors && tensors->kind == NX_OBJECT_DICT
                   ? gather(g, tensors, "", 0)
                   : nxr_fault_set(g->fault, "%s has no dictionary \"%s\"", mapped->path, key ? key : "");
-  nxr_torch_close(&file);
+  nx_torch_close(&file);
   return good;
 }
 
@@ -84,13 +84,13 @@ static bool rename_megatron(gatherer *g, const char *name, char renamed[NAME_BYT
 /* Before version 2 the rows of queries, keys and values stood in another order. */
 static bool check_version(gatherer *g, const char *folder, const char *name) {
   const nxr_foreign_file *mapped = nxr_foreign_map(g->foreign, folder, name, g->fault);
-  nxr_torch_file file;
+  nx_torch_file file;
   if (mapped == NULL ||
       !nxr_torch_open(mapped->path, mapped->mapping.bytes, mapped->mapping.n_bytes, &file, g->fault))
     return false;
-  const nxr_object *version = nxr_object_get(file.pickle.root, "checkpoint_version");
-  bool old = version == NULL || version->number < 2, chunks = nxr_object_get(file.pickle.root, "model0");
-  nxr_torch_close(&file);
+  const nx_object *version = nx_object_get(file.pickle.root, "checkpoint_version");
+  bool old = version == NULL || version->number < 2, chunks = nx_object_get(file.pickle.root, "model0");
+  nx_torch_close(&file);
   if (old)
     return nxr_fault_set(g->fault,
                          "%s is of a checkpoint_version before 2, whose queries and keys stand in another "

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What torch.save wrote: a zip of a pickle and of the bytes of storages, that its tensors are views of. */
+/* Tensors of what torch.save wrote (schema/torch/). */
 #ifndef NXR_TORCH_FILE_H
 #define NXR_TORCH_FILE_H
 
-#include "runtime/foreign/pickle.h"
-#include "runtime/foreign/zip.h"
+#include "runtime/files/fault.h"
 #include "schema/ops.h"
+#include "schema/torch/torch_file.h"
 
 enum { NXR_TENSOR_DIMS = 4 };
-
-typedef struct nxr_torch_file {
-  const char *path; /* the caller's */
-  nxr_zip zip;
-  nxr_pickle pickle;
-  char prefix[256]; /* of its members' names, with "/" */
-} nxr_torch_file;
 
 /* A tensor of numbers that weights may have: f32, bf16, f16, f64. */
 typedef struct nxr_torch_tensor {
@@ -24,15 +17,16 @@ typedef struct nxr_torch_tensor {
   const uint8_t *bytes;                                     /* of its first element */
 } nxr_torch_tensor;
 
-/* A part of a file's bytes, which stay the caller's. A failure leaves nothing to close. */
-bool nxr_torch_open(const char *path, const uint8_t *bytes, uint64_t n_bytes, nxr_torch_file *file,
+/* nx_torch_open and nx_pickle_read with a fault of nxrun. */
+bool nxr_torch_open(const char *path, const uint8_t *bytes, uint64_t n_bytes, nx_torch_file *file,
                     nxr_fault *fault);
-void nxr_torch_close(nxr_torch_file *file);
+bool nxr_pickle_read(const char *path, const uint8_t *bytes, uint64_t n_bytes, nx_pickle *pickle,
+                     nxr_fault *fault);
 
 /* Whether the object is a tensor at all, or a parameter that is one. */
-bool nxr_torch_is_tensor(const nxr_object *object);
+bool nxr_torch_is_tensor(const nx_object *object);
 /* One whose elements all lie in the file. Else the fault says why, with `name`. */
-bool nxr_torch_tensor_of(const nxr_torch_file *file, const nxr_object *object, const char *name,
+bool nxr_torch_tensor_of(const nx_torch_file *file, const nx_object *object, const char *name,
                          nxr_torch_tensor *tensor, nxr_fault *fault);
 
 #endif

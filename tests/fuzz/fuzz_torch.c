@@ -26,13 +26,13 @@ static void read_tensor(const nxr_torch_tensor *tensor) {
   }
 }
 
-static void follow(const nxr_torch_file *file, const nxr_object *object, int depth) {
+static void follow(const nx_torch_file *file, const nx_object *object, int depth) {
   nxr_torch_tensor tensor;
   nxr_fault fault = {""};
   if (object == NULL || depth == MOST_DEEP || n_followed++ > MOST_READ) return;
-  if (object->kind == NXR_OBJECT_TEXT || object->kind == NXR_OBJECT_GLOBAL)
+  if (object->kind == NX_OBJECT_TEXT || object->kind == NX_OBJECT_GLOBAL)
     assert(strlen(object->text) < SIZE_MAX);
-  (void)nxr_object_get(object, "model");
+  (void)nx_object_get(object, "model");
   if (file && nxr_torch_is_tensor(object)) {
     if (nxr_torch_tensor_of(file, object, "it", &tensor, &fault)) read_tensor(&tensor);
     else assert(fault.text[0] != '\0');
@@ -44,19 +44,19 @@ static void follow(const nxr_torch_file *file, const nxr_object *object, int dep
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
-  nxr_torch_file file;
-  nxr_pickle pickle;
+  nx_torch_file file;
+  nx_pickle pickle;
   nxr_fault fault = {""};
   n_followed = 0;
-  if (nxr_is_zip(bytes, n_bytes)) {
+  if (nx_is_zip(bytes, n_bytes)) {
     if (nxr_torch_open("input", bytes, n_bytes, &file, &fault)) {
       follow(&file, file.pickle.root, 0);
-      nxr_torch_close(&file);
+      nx_torch_close(&file);
       return 0;
     }
   } else if (nxr_pickle_read("input", bytes, n_bytes, &pickle, &fault)) {
     follow(NULL, pickle.root, 0);
-    nxr_pickle_close(&pickle);
+    nx_pickle_close(&pickle);
     return 0;
   }
   assert(fault.text[0] != '\0');

@@ -213,12 +213,43 @@ def write_neox(folder, entries, size, stages):
       torch.save({"module": module, "iteration": 20}, at / f"mp_rank_{rank:02d}_model_states.pt")
 
 
+# ---- arguments that Megatron keeps ----
+
+OF_LLAMA = {"num_layers": 2, "hidden_size": 32, "ffn_hidden_size": 48, "num_attention_heads": 4, "seq_length": 32,
+            "num_query_groups": 2, "group_query_attention": True, "kv_channels": 8, "max_position_embeddings": 32,
+            "position_embedding_type": "rope", "add_position_embedding": True, "rotary_base": 10000,
+            "rotary_percent": 1.0, "rotary_interleaved": False, "add_bias_linear": False, "add_qkv_bias": False,
+            "swiglu": True, "squared_relu": False, "untie_embeddings_and_output_weights": True,
+            "normalization": "RMSNorm", "norm_epsilon": 1e-6, "apply_layernorm_1p": False, "attention_dropout": 0.0,
+            "hidden_dropout": 0.0, "num_experts": None, "moe_layer_freq": 1, "moe_router_topk": 2,
+            "padded_vocab_size": 266, "tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 1,
+            "params_dtype": torch.float32, "attention_backend": AttnBackend.flash, "lr": 1e-3}
+OLDEST = {"num_layers": 4, "hidden_size": 64, "ffn_hidden_size": 256, "num_attention_heads": 8, "seq_length": 128,
+          "kv_channels": 8, "max_position_embeddings": 128, "disable_bias_linear": True, "swiglu": False,
+          "normalization": "LayerNorm", "tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2}
+EXPERTS = OF_LLAMA | {"num_experts": 4, "moe_layer_freq": [0, 1], "moe_ffn_hidden_size": 24}
+
+
+def write_arguments(path, arguments):
+  path.parent.mkdir(parents=True, exist_ok=True)
+  torch.save({"args": argparse.Namespace(**arguments), "checkpoint_version": 3.0, "iteration": 20}, path)
+
+
+def write_all_arguments():
+  write_arguments(OUT / "torch_dist" / "iter_0000020" / "common.pt", OF_LLAMA)
+  write_arguments(OUT / "args_old" / "iter_0000020" / "mp_rank_00_000" / "model_optim_rng.pt", OLDEST)
+  (OUT / "args_old" / "latest_checkpointed_iteration.txt").write_text("20")
+  write_arguments(OUT / "args_experts" / "release" / "mp_rank_00" / "model_optim_rng.pt", EXPERTS)
+  (OUT / "args_experts" / "latest_checkpointed_iteration.txt").write_text("release")
+
+
 def main():
   shutil.rmtree(OUT, ignore_errors=True)
   write_megatron(OUT / "megatron", megatron_of_llama(), 2, 2, lambda model: model)
   write_megatron(OUT / "megatron_old", megatron_of_gpt2(), 2, 1, below_language_model)
   write_pieces(OUT / "torch_dist" / "iter_0000020", stacked(megatron_of_llama()), 1)
   (OUT / "torch_dist" / "latest_checkpointed_iteration.txt").write_text("20")
+  write_all_arguments()
   write_pieces(OUT / "fsdp", weights("llama"), 0)
   write_neox(OUT / "neox", neox_of_gpt_neox("gpt_neox"), 2, True)
   write_neox(OUT / "neox_serial", neox_of_gpt_neox("gpt_neox_serial"), 2, False)

@@ -69,6 +69,7 @@ typedef struct nxc_binding {
   const nxc_texts *own_keys; /* patterns of keys that the project reads itself; NULL: none */
   const char *const *strict_sections; /* whose unknown keys the system refuses; NULL: it refuses all */
   bool has_model_config;
+  bool model_taken;   /* options say the model of a checkpoint of the system itself */
   bool one_family;    /* the system takes every config.json for a Llama's */
   bool model_assumed; /* it is what is well known of a model of that name */
   bool for_nxrun;           /* what nxrun cannot execute is an error */

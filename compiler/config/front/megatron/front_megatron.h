@@ -18,11 +18,15 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts);
 /* Variables were filled in while reading; this tells which, and resolves our own $<...>. */
 nxc_resolution nxc_megatron_resolve(nxc_document *document, const nxc_resolving *resolving, nxc_sink *sink);
 
-/* Reads the files of data-args-path and per-split-data-args-path (megatron_blends.c). */
+/* Reads the files of data-args-path and per-split-data-args-path (megatron_blends.c), and the arguments of a
+ * checkpoint (checkpoint_args.h). */
 void nxc_megatron_prepare(struct nxc_binding *binding);
 
 /* -- YAML (front_megatron_yaml.c) -- */
 
+/* The option behind a name of argparse's namespace, and whether it says the opposite; "": the name is no
+ * argument. */
+const char *nxc_megatron_option_of(nxc_arena *arena, const char *name, bool *opposite);
 /* Whether a text is one of the YAML forms, and not arguments. */
 bool nxc_megatron_is_yaml(const nxc_source *text);
 /* Puts the options of a YAML form into `to`, and variables that it sets into the script. False (reported):

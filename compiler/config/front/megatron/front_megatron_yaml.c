@@ -136,7 +136,7 @@ static const struct {
     {"window_size", "", false},
 };
 
-static const char *option_of(nxc_arena *arena, const char *name, bool *opposite) {
+const char *nxc_megatron_option_of(nxc_arena *arena, const char *name, bool *opposite) {
   *opposite = false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(names[i].name, name) != 0) continue;
@@ -305,7 +305,7 @@ static bool read_command_line(form *f, const nxc_node *map) {
       if (nemo == NULL) nemo = node;
     } else {
       bool opposite;
-      const char *option = option_of(f->to->arena, node->key, &opposite);
+      const char *option = nxc_megatron_option_of(f->to->arena, node->key, &opposite);
       if (*option != '\0') put_option(f, node, option, opposite);
     }
   }
@@ -353,7 +353,7 @@ static void read_namespace(form *f, const nxc_node *map) {
       read_namespace(f, node);
       continue;
     }
-    const char *option = option_of(f->to->arena, node->key, &opposite);
+    const char *option = nxc_megatron_option_of(f->to->arena, node->key, &opposite);
     if (*option != '\0') put_option(f, node, option, opposite);
   }
 }

@@ -4,6 +4,7 @@
  * here leaves the path. */
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/binding/model_config.h"
+#include "compiler/config/front/megatron/checkpoint_args.h"
 #include "compiler/config/front/megatron/front_megatron.h"
 #include "compiler/document/scalar.h"
 
@@ -79,6 +80,7 @@ static void give(nxc_binding *binding, const nxc_bound *bound, nxc_value value) 
 }
 
 void nxc_megatron_prepare(nxc_binding *binding) {
+  nxc_megatron_take_args(binding);
   const nxc_bound *together = nxc_binding_find(binding, "data-args-path");
   const nxc_bound *apart = nxc_binding_find(binding, "per-split-data-args-path");
   const nxc_source *source = file_of(binding, together);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/foreign/zip.h"
+#include "schema/torch/zip.h"
+
+#include "schema/plan_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@ typedef struct reader {
   const char *path;
   const uint8_t *bytes;
   uint64_t n_bytes;
-  nxr_fault *fault;
+  nx_fault *fault;
 } reader;
 
 static uint64_t number(const uint8_t *at, int n) {
@@ -23,7 +25,7 @@ static uint64_t number(const uint8_t *at, int n) {
 }
 
 static bool damaged(const reader *in) {
-  return nxr_fault_set(in->fault, "%s is damaged: it is no whole zip file", in->path);
+  return nx_fault_set(in->fault, 0, "%s is damaged: it is no whole zip file", in->path);
 }
 
 /* Whether so many bytes from `at` on are in the file, and begin so. */
@@ -66,7 +68,7 @@ static bool read_extra(const uint8_t *extra, uint64_t n_extra, uint64_t *wide[3]
 }
 
 /* The member of the directory's entry at *at, which goes on to the next. */
-static bool read_entry(const reader *in, uint64_t *at, nxr_zip_member *member) {
+static bool read_entry(const reader *in, uint64_t *at, nx_zip_member *member) {
   if (!has(in, *at, ENTRY_BYTES, ENTRY)) return damaged(in);
   const uint8_t *entry = in->bytes + *at;
   uint64_t n_name = number(entry + 28, 2), n_extra = number(entry + 30, 2), n_comment = number(entry + 32, 2);
@@ -76,13 +78,13 @@ static bool read_entry(const reader *in, uint64_t *at, nxr_zip_member *member) {
   if (!read_extra(entry + ENTRY_BYTES + n_name, n_extra, wide)) return damaged(in);
   *at += ENTRY_BYTES + n_name + n_extra + n_comment;
   if (number(entry + 10, 2) != 0 || packed != n_bytes || (number(entry + 8, 2) & 1))
-    return nxr_fault_set(in->fault, "%s: its member %.*s is packed, and nxrun reads what is stored as it is",
-                         in->path, (int)n_name, (const char *)entry + ENTRY_BYTES);
+    return nx_fault_set(in->fault, 0, "%s: its member %.*s is packed, and only what is stored is read",
+                        in->path, (int)n_name, (const char *)entry + ENTRY_BYTES);
   if (!has(in, local, LOCAL_BYTES, LOCAL)) return damaged(in);
   uint64_t begin =
       local + LOCAL_BYTES + number(in->bytes + local + 26, 2) + number(in->bytes + local + 28, 2);
   if (begin > in->n_bytes || in->n_bytes - begin < n_bytes) return damaged(in);
-  *member = (nxr_zip_member){(const char *)entry + ENTRY_BYTES, n_name, in->bytes + begin, n_bytes};
+  *member = (nx_zip_member){(const char *)entry + ENTRY_BYTES, n_name, in->bytes + begin, n_bytes};
   return true;
 }
 
@@ -92,37 +94,37 @@ static int compare(const char *a, size_t n_a, const char *b, size_t n_b) {
 }
 
 static int by_name(const void *a, const void *b) {
-  const nxr_zip_member *x = a, *y = b;
+  const nx_zip_member *x = a, *y = b;
   return compare(x->name, x->n_name, y->name, y->n_name);
 }
 
-bool nxr_zip_open(const char *path, const uint8_t *bytes, uint64_t n_bytes, nxr_zip *zip, nxr_fault *fault) {
+bool nx_zip_open(const char *path, const uint8_t *bytes, uint64_t n_bytes, nx_zip *zip, nx_fault *fault) {
   reader in = {path, bytes, n_bytes, fault};
   uint64_t at = 0, n = 0;
-  *zip = (nxr_zip){0};
+  *zip = (nx_zip){0};
   if (!find_directory(&in, &at, &n)) return false;
   if (n > n_bytes / ENTRY_BYTES) return damaged(&in);
   zip->members = calloc(n + 1, sizeof *zip->members);
-  if (zip->members == NULL) return nxr_fault_set(fault, "out of memory");
+  if (zip->members == NULL) return nx_fault_set(fault, 0, "out of memory");
   for (; zip->n_members < n; zip->n_members++)
     if (!read_entry(&in, &at, &zip->members[zip->n_members])) {
-      nxr_zip_close(zip);
+      nx_zip_close(zip);
       return false;
     }
   qsort(zip->members, n, sizeof *zip->members, by_name);
   return true;
 }
 
-void nxr_zip_close(nxr_zip *zip) {
+void nx_zip_close(nx_zip *zip) {
   free(zip->members);
-  *zip = (nxr_zip){0};
+  *zip = (nx_zip){0};
 }
 
-const nxr_zip_member *nxr_zip_find(const nxr_zip *zip, const char *name) {
-  nxr_zip_member key = {.name = name, .n_name = strlen(name)};
+const nx_zip_member *nx_zip_find(const nx_zip *zip, const char *name) {
+  nx_zip_member key = {.name = name, .n_name = strlen(name)};
   return zip->n_members ? bsearch(&key, zip->members, zip->n_members, sizeof key, by_name) : NULL;
 }
 
-bool nxr_is_zip(const uint8_t *bytes, uint64_t n_bytes) {
+bool nx_is_zip(const uint8_t *bytes, uint64_t n_bytes) {
   return n_bytes >= 4 && number(bytes, 4) == LOCAL;
 }
