@@ -17,6 +17,7 @@ static uint64_t groups_of(const nxk_device *device, const ocl_launch *launch, co
   uint64_t n = (uint64_t)nxk_n_elements(tensor), last = (uint64_t)ocl_last_dim(tensor);
   switch (launch->over) {
   case OCL_GROUPS: return n;
+  case OCL_RUNS: return ocl_ceil(ocl_ceil(n, OCL_RUN), device->local);
   case OCL_ROWS: return last ? n / last : 0;
   case OCL_COLUMNS: return ocl_ceil(last, device->local);
   default: return ocl_ceil(n, device->local);

@@ -19,12 +19,13 @@
 #include <CL/cl.h>
 #include <stdio.h>
 
-enum { OCL_MAX_LAUNCHES = 12, OCL_MAX_DEVICES = 64, OCL_NAME = 256 };
+enum { OCL_MAX_LAUNCHES = 12, OCL_MAX_DEVICES = 64, OCL_NAME = 256, OCL_RUN = 4 /* RUN of prelude.cl */ };
 
 /* One kernel of an operator: a group for each ..., or an item for each ... */
 typedef enum ocl_over {
   OCL_ONE,     /* one group */
   OCL_ITEMS,   /* element of an operand */
+  OCL_RUNS,    /* OCL_RUN elements of an operand */
   OCL_GROUPS,  /* element, but a group */
   OCL_ROWS,    /* row of an operand, a group */
   OCL_COLUMNS, /* column of an operand */

@@ -23,10 +23,14 @@ static void say_operand(FILE *text, const nxk_operator *operator, uint32_t index
   uint32_t number = out ? index - operator->n_in : index;
   char side = out ? 'Y' : 'X';
   fprintf(text, "#define %c%u(i) LOAD_%s(buffer%u + call.at[%u], i)\n", side, number, type, index, index);
+  fprintf(text, "#define %c%u_RUN(i, end) load_run_%s(buffer%u + call.at[%u], i, end)\n", side, number, type,
+          index, index);
   fprintf(text, "#define TYPE_%c%u NX_%s\n#define RANK_%c%u %u\n", side, number, type, side, number,
           tensor->n_dims);
   if (!out) return;
   fprintf(text, "#define SET_Y%u(i, v) STORE_%s(buffer%u + call.at[%u], i, v)\n", number, type, index, index);
+  fprintf(text, "#define SET_Y%u_RUN(i, end, v) store_run_%s(buffer%u + call.at[%u], i, end, v)\n", number,
+          type, index, index);
   if (tensor->dtype == NX_bf16)
     fprintf(text, "#define SET_Y%u_BITS(i, v) (((global ushort *)(buffer%u + call.at[%u]))[i] = (v))\n",
             number, index, index);

@@ -247,6 +247,8 @@ static void pairs_define(FILE *text, const nxk_device *device, const nxk_operato
 /* ---- the rows ---- */
 
 #define ELEMENTWISE(file, kernel) {file, {{kernel, OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
+#define RUNS(file, kernel) {file, {{kernel, OCL_RUNS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
+#define ROWS(file, kernel, operand) {file, {{kernel, OCL_ROWS, operand, 0, NULL}}, NULL, NULL}
 #define TURNED(kernel, over) \
   {"heads", \
    {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch, heads_define}
@@ -256,7 +258,7 @@ static void pairs_define(FILE *text, const nxk_device *device, const nxk_operato
 #define ONE_BIT \
   {"onebit", \
    {{"onebit_vector", OCL_ITEMS, OCL_OUT(0), 0, NULL}, \
-    {"onebit_squares", OCL_COUNTED, 0, 0, vector_blocks}, \
+    {"block_sums", OCL_COUNTED, 0, 0, vector_blocks}, \
     {"onebit_size", OCL_ONE, 0, 0, NULL}, \
     {"onebit_bits", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, vector_scratch, norm_define}
 #define ATTENTION {"attention", {{"attention", OCL_COUNTED, 0, 0, query_groups}}, NULL, attention_define}
@@ -275,20 +277,20 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_embedding] = ELEMENTWISE("embedding", "embedding"),
     [NX_OP_embedding_grad] = {"embedding", {{"table_grad", OCL_GROUPS, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_position_add] = ELEMENTWISE("embedding", "position_add"),
-    [NX_OP_position_grad] = {"embedding", {{"table_grad", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_position_grad] = ROWS("embedding", "table_grad", 0),
     [NX_OP_sinusoid_add] = ELEMENTWISE("embedding", "sinusoid_add"),
-    [NX_OP_rms_norm] = {"norm", {{"rms_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_rms_norm] = ROWS("norm", "rms_norm", 0),
     [NX_OP_rms_norm_grad] = {"norm",
                              {{"rms_norm_grad", OCL_ROWS, 0, 0, NULL},
                               {"rms_norm_gain", OCL_COUNTED, 0, 2, column_groups},
                               {"rms_norm_total", OCL_COLUMNS, 0, 2, NULL}}, column_scratch, column_define},
-    [NX_OP_layer_norm] = {"norm", {{"layer_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_layer_norm] = ROWS("norm", "layer_norm", 0),
     [NX_OP_layer_norm_grad] = {"norm",
                                {{"layer_norm_grad", OCL_ROWS, 0, 0, NULL},
                                 {"layer_norm_gain", OCL_COUNTED, 0, 2, column_groups},
                                 {"layer_norm_total", OCL_COLUMNS, 0, 2, NULL}},
                                column_scratch, column_define},
-    [NX_OP_scale_norm] = {"norm", {{"scale_norm", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_scale_norm] = ROWS("norm", "scale_norm", 0),
     [NX_OP_scale_norm_grad] = {"norm",
                                {{"scale_norm_grad", OCL_ROWS, 0, 0, NULL},
                                 {"scale_norm_gain", OCL_ONE, 0, 2, NULL}}, row_floats, NULL},
@@ -319,16 +321,16 @@ static const ocl_row rows[NX_OP_END] = {
                                {"attention_sink_lse", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
     [NX_OP_attention_sink_grad] = {"attention_parts",
                                    {{"attention_sink_grad", OCL_GROUPS, 3, 0, NULL}}, NULL, NULL},
-    [NX_OP_gated] = ELEMENTWISE("activation", "gated"),
-    [NX_OP_gated_grad] = {"activation", {{"gated_grad", OCL_ITEMS, 0, 0, NULL}}, NULL, NULL},
-    [NX_OP_activation] = ELEMENTWISE("activation", "activation"),
-    [NX_OP_activation_grad] = ELEMENTWISE("activation", "activation_grad"),
+    [NX_OP_gated] = ROWS("activation", "gated", OCL_OUT(0)),
+    [NX_OP_gated_grad] = ROWS("activation", "gated_grad", 0),
+    [NX_OP_activation] = RUNS("activation", "activation"),
+    [NX_OP_activation_grad] = RUNS("activation", "activation_grad"),
     [NX_OP_dropout] = ELEMENTWISE("pointwise", "dropout"),
-    [NX_OP_ce_stats] = {"loss", {{"ce_stats", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_ce_stats] = ROWS("loss", "ce_stats", 0),
     [NX_OP_ce_loss] = {"loss",
                        {{"ce_loss", OCL_ITEMS, OCL_OUT(0), 0, NULL}, {"ce_loss_total", OCL_ONE, 0, 0, NULL}},
                        token_doubles, NULL},
-    [NX_OP_ce_grad] = ELEMENTWISE("loss", "ce_grad"),
+    [NX_OP_ce_grad] = ROWS("loss", "ce_grad", 0),
     [NX_OP_sequence_loss] = {"preference",
                              {{"sequence_loss", OCL_GROUPS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
     [NX_OP_preference] = {"preference", {{"preference", OCL_ONE, 0, 0, NULL}}, NULL, pairs_define},
@@ -358,7 +360,7 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_join] = ELEMENTWISE("pointwise", "join"),
     [NX_OP_columns] = ELEMENTWISE("pointwise", "columns"),
     [NX_OP_row_gate] = ELEMENTWISE("pointwise", "row_gate"),
-    [NX_OP_row_gate_grad] = {"pointwise", {{"row_gate_grad", OCL_ROWS, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_row_gate_grad] = ROWS("pointwise", "row_gate_grad", 0),
     [NX_OP_dequantize_nf4] = ELEMENTWISE("quantized", "dequantize_codes"),
     [NX_OP_dequantize_nvfp4] = ELEMENTWISE("quantized", "dequantize_codes"),
     [NX_OP_dequantize_mxfp4] = ELEMENTWISE("quantized", "dequantize_codes"),

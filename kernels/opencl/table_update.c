@@ -9,13 +9,7 @@
 typedef double real;
 #include "kernels/rules/muon.h"
 
-enum { UPDATE_RUN = 4 };
-
 /* ---- elements ---- */
-
-static uint64_t update_runs(const nxk_device *device, const nxk_operator *operator) {
-  return ocl_ceil(ocl_ceil((uint64_t)ocl_elements(operator, 0), UPDATE_RUN), device->local);
-}
 
 /* struct rule_step */
 static uint64_t update_scratch(const nxk_operator *operator) {
@@ -175,7 +169,7 @@ static const ocl_row adafactor_row = {"update_tensor",
                                       NULL};
 
 static const ocl_row element_row = {"update",
-                                    {STEP_FIRST, {"update", OCL_COUNTED, 0, 0, update_runs, false}},
+                                    {STEP_FIRST, {"update", OCL_RUNS, 0, 0, NULL, false}},
                                     update_scratch,
                                     update_define,
                                     NULL};

@@ -1,28 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cross-entropy over a vocabulary that may be divided over ranks: a group for each token. */
 
-static float capped(float x, float cap, float *slope) {
-  float t = cap > 0 ? tanh(x / cap) : 0;
+static float4 capped(float4 x, float cap, float4 *slope) {
+  *slope = 1;
+  if (!(cap > 0)) return x;
+  float4 t = tanh(x / cap);
   *slope = 1 - t * t;
-  return cap > 0 ? cap * t : x;
+  return cap * t;
 }
 
 #ifdef IS_ce_stats
+/* The logits are read once: each lane of each item keeps the largest of its own, and the sum beside that. */
 kernel void ce_stats(OPERANDS) {
   local float room[LOCAL];
-  long t = get_group_id(0), width = XDIM(0, 3), label = X1(t) - A_row_start;
-  float cap = (float)A_soft_cap, slope, largest = -INFINITY, sum = 0;
-  for (long i = get_local_id(0); i < A_n_valid; i += LOCAL)
-    largest = fmax(largest, capped(X0(t * width + i), cap, &slope));
-  largest = group_max(largest, room);
-  for (long i = get_local_id(0); i < A_n_valid; i += LOCAL)
-    sum += exp(capped(X0(t * width + i), cap, &slope) - largest);
-  sum = group_sum(sum, room);
+  long t = get_group_id(0), first = t * XDIM(0, 3), end = first + A_n_valid, label = X1(t) - A_row_start;
+  float cap = (float)A_soft_cap;
+  float4 slope, largest = -INFINITY, sum = 0, none = 0, one = 1;
+  for (long i = first + RUN * (long)get_local_id(0); i < end; i += RUN * LOCAL) {
+    int4 there = (int4)(0, 1, 2, 3) < (int)min(end - i, (long)RUN);
+    float4 x = capped(X0_RUN(i, end), cap, &slope), top = (there && x > largest) ? x : largest;
+    if (any(top > largest)) sum = (top > largest) ? sum * exp(largest - top) : sum;
+    sum += there ? (x == top ? one : exp(x - top)) : none;
+    largest = top;
+  }
+  float most = group_max(fmax(fmax(largest.x, largest.y), fmax(largest.z, largest.w)), room);
+  sum = (sum == none) ? none : sum * exp(largest - most);
+  float total = group_sum(sum.x + sum.y + sum.z + sum.w, room);
   if (get_local_id(0) != 0) return;
   bool here = label >= 0 && label < A_n_valid;
-  SET_Y0(3 * t, largest);
-  SET_Y0(3 * t + 1, sum);
-  SET_Y0(3 * t + 2, here ? capped(X0(t * width + label), cap, &slope) : 0);
+  SET_Y0(3 * t, most);
+  SET_Y0(3 * t + 1, total);
+  SET_Y0(3 * t + 2, here ? capped((float4)X0(first + label), cap, &slope).x : 0);
 }
 #endif
 
@@ -57,13 +65,18 @@ kernel void ce_loss_total(OPERANDS) {
 
 #ifdef IS_ce_grad
 kernel void ce_grad(OPERANDS) {
-  long i = get_global_id(0), width = XDIM(0, 3), t = i / width, column = i % width;
-  if (i >= YN(0)) return;
-  float bend, weight = exp(capped(X0(i), (float)A_soft_cap, &bend) - X2(t)), slope = (float)A_scale;
+  long t = get_group_id(0), width = XDIM(0, 3), first = t * width, end = first + width;
+  long label = X1(t) - A_row_start;
+  float cap = (float)A_soft_cap, slope = (float)A_scale, lse = X2(t);
 #if N_IN > 3
   slope *= X3(t);
 #endif
-  bool label = X1(t) - A_row_start == column;
-  SET_Y0(i, column < A_n_valid ? slope * bend * (label ? weight - 1 : weight) : 0);
+  for (long i = RUN * (long)get_local_id(0); i < width; i += RUN * LOCAL) {
+    float4 bend, weight = exp(capped(X0_RUN(first + i, end), cap, &bend) - lse), none = 0;
+    int4 column = (int4)(0, 1, 2, 3);
+    weight = (column == (int)clamp(label - i, -1L, (long)RUN)) ? weight - 1 : weight;
+    weight = (column < (int)clamp(A_n_valid - i, 0L, (long)RUN)) ? slope * bend * weight : none;
+    SET_Y0_RUN(first + i, end, weight);
+  }
 }
 #endif

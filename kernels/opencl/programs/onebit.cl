@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The compressed reductions of 1-bit Adam: signs in bits and their error. A vector with its error is kept in
  * the place of the error until its size is known. What is packed is computed in fp64: a sign is no number
- * with a tolerance. scratch: sums of squares of blocks. */
+ * with a tolerance. */
 #define SIGN(bits, i) ((bits) >> ((i) % 8) & 1 ? 1 : -1)
 
 #ifndef IS_onebit_apply
@@ -21,22 +21,13 @@ kernel void onebit_vector(OPERANDS) {
 #endif
 }
 
-kernel void onebit_squares(OPERANDS) {
-  local double room[LOCAL];
-  long first = get_group_id(0) * (long)NORM_BLOCK, n = YN(0);
-  double sum = 0;
-  for (long i = first + get_local_id(0); i < n && i < first + NORM_BLOCK; i += LOCAL)
-    sum += (double)Y0(i) * (double)Y0(i);
-  sum = group_sum(sum, room);
-  if (get_local_id(0) == 0) ((global double *)scratch)[get_group_id(0)] = sum;
-}
+#define BLOCKED YN(0)
+#define TERM(i) ((double)Y0(i) * (double)Y0(i))
+#include "kernels/opencl/programs/blocks.cl"
 
 kernel void onebit_size(OPERANDS) {
   local double room[LOCAL];
-  long n_blocks = (YN(0) + NORM_BLOCK - 1) / NORM_BLOCK;
-  double sum = 0;
-  for (long i = get_local_id(0); i < n_blocks; i += LOCAL) sum += ((global const double *)scratch)[i];
-  sum = group_sum(sum, room);
+  double sum = blocks_total((global const double *)scratch, BLOCKED, room);
   if (get_local_id(0) == 0) SET_Y2(0, SKIPPED ? 0 : sqrt(sum / (double)YN(0)));
 }
 

@@ -4,6 +4,7 @@
  *     OPERANDS          the parameters of each kernel of the operator
  *     X0(i), X1(i)...   element i of an input      Y0(i)...  of an output, as it stands
  *     SET_Y0(i, value)  rounds once to the type of the output
+ *     X0_RUN(i, end), SET_Y0_RUN(i, end, value)   RUN elements from i on, those from `end` on are 0 and stay
  *     call.dims         of inputs, then outputs, from the right: [3] is the last one
  *     A_name            an attribute
  *     N_IN, N_OUT       operands that are there
@@ -71,6 +72,33 @@ typedef struct call_values {
 #define STORE_i32(p, i, v) (((global int *)(p))[i] = (int)(v))
 #define STORE_i64(p, i, v) (((global long *)(p))[i] = (long)(v))
 #define STORE_u8(p, i, v) ((p)[i] = (uchar)(v))
+
+/* Runs of elements that devices read and write at once, in the types of activations. */
+#define RUN 4
+#define RUNS_OF(type, whole, set_whole) \
+  static float4 load_run_##type(global const uchar *p, long i, long end) { \
+    float part[RUN] = {0, 0, 0, 0}; \
+    if (i + RUN <= end) return whole; \
+    for (int k = 0; k < end - i; k++) part[k] = LOAD_##type(p, i + k); \
+    return vload4(0, part); \
+  } \
+  static void store_run_##type(global uchar *p, long i, long end, float4 v) { \
+    float part[RUN]; \
+    vstore4(v, 0, part); \
+    if (i + RUN <= end) set_whole; \
+    else for (int k = 0; k < end - i; k++) STORE_##type(p, i + k, part[k]); \
+  }
+RUNS_OF(f32, vload4(0, (global const float *)p + i), vstore4(v, 0, (global float *)p + i))
+RUNS_OF(f16, vload_half4(0, (global const half *)p + i), vstore_half4_rte(v, 0, (global half *)p + i))
+static float4 bf16_run_load(ushort4 x) {
+  return (float4)(nx_bf16_to_float(x.x), nx_bf16_to_float(x.y), nx_bf16_to_float(x.z), nx_bf16_to_float(x.w));
+}
+static ushort4 bf16_run(float4 x) {
+  return (ushort4)(nx_bf16_from_float(x.x), nx_bf16_from_float(x.y), nx_bf16_from_float(x.z),
+                   nx_bf16_from_float(x.w));
+}
+RUNS_OF(bf16, bf16_run_load(vload4(0, (global const ushort *)p + i)),
+        vstore4(bf16_run(v), 0, (global ushort *)p + i))
 
 #define XDIM(k, d) call.dims[k][d]
 #define YDIM(k, d) call.dims[N_IN + (k)][d]

@@ -24,28 +24,17 @@ kernel void bias_total(OPERANDS) {
 
 #if defined IS_norm_sq || defined IS_count_zeros
 #ifdef IS_norm_sq
-#define COUNTED(x) ((double)(x) * (double)(x))
+#define TERM(i) ((double)X0(i) * (double)X0(i))
 #else
-#define COUNTED(x) ((x) == 0)
+#define TERM(i) (X0(i) == 0)
 #endif
-/* scratch: the sum of each block. Weight 0 reads nothing: a NaN of a copy that another rank owns is counted
- * there. */
-kernel void block_sums(OPERANDS) {
-  local double room[LOCAL];
-  long first = get_group_id(0) * (long)NORM_BLOCK, n = XN(0);
-  double sum = 0;
-  for (long i = first + get_local_id(0); A_weight != 0 && i < n && i < first + NORM_BLOCK; i += LOCAL)
-    sum += COUNTED(X0(i));
-  sum = group_sum(sum, room);
-  if (get_local_id(0) == 0) ((global double *)scratch)[get_group_id(0)] = sum;
-}
+/* Weight 0 reads nothing: a NaN of a copy that another rank owns is counted there. */
+#define BLOCKED (A_weight != 0 ? XN(0) : 0)
+#include "kernels/opencl/programs/blocks.cl"
 
 kernel void block_total(OPERANDS) {
   local double room[LOCAL];
-  long n_blocks = (XN(0) + NORM_BLOCK - 1) / NORM_BLOCK;
-  double sum = 0;
-  for (long i = get_local_id(0); i < n_blocks; i += LOCAL) sum += ((global const double *)scratch)[i];
-  sum = group_sum(sum, room) * (double)A_weight;
+  double sum = blocks_total((global const double *)scratch, BLOCKED, room) * (double)A_weight;
   if (get_local_id(0) == 0) SET_Y0(0, A_accumulate ? Y0(0) + sum : sum);
 }
 #endif

@@ -32,8 +32,6 @@ static real rule_stored(real x, nx_dtype type) {
 #include "kernels/rules/element.h"
 #include "kernels/rules/adam.h"
 
-#define RUN 4
-
 /* scratch: the step */
 kernel void update_step(OPERANDS) {
   global rule_step *step = (global rule_step *)scratch;
