@@ -1,49 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Causal attention in tiles of SIDE queries by SIDE keys, in fp32; scores never leave a thread's tile.
+/* Causal attention in fp32, tile by tile of keys by queries; scores never leave a thread's tile.
  *
- * A thread packs the keys (and, backward, the values) of one key head, transposed, tile by tile. Forward
- * keeps a running maximum and sum per query; backward recomputes the weights from lse and walks each query
- * tile once, summing dq in a tile and dk, dv for the whole key head. Division of the scores by the layer
- * number is undone inside the fp32 softmax, so nothing is left of it here. Dropped weights are drawn again,
- * backward, from the same counters. */
-#include "kernels/cpu/attention.h"
+ *   forward    s' = k q'     o += p v
+ *   backward   s' = k q'     dp' = v do'     dv += p' do     dk += ds' q     dq += ds k
+ *
+ * A prime is a transpose: scores stand [keys, queries], and the products read them either way. Only q and do
+ * are transposed, a tile at a time. Forward keeps a running maximum and sum per query; backward recomputes
+ * the weights from lse and walks each query tile once, summing dq in a tile and dk, dv for the whole key
+ * head. Division of the scores by the layer number is undone inside the fp32 softmax, so nothing is left of
+ * it here. Dropped weights are drawn again, backward, from the same counters. */
+#include "kernels/cpu/attention_square.h"
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/tile.h"
 
 /* A thread's memory; every block is 64-byte aligned. */
 typedef struct attention_space {
-  float *k_packed, *v_packed; /* [n_key_tiles, width, SIDE] transposed; of values e_width, here and below */
-  float *k, *v;               /* [n_key_tiles SIDE, width], where the operand is not fp32 of that width */
-  float *dk, *dv;             /* [n_key_tiles SIDE, width] */
-  float *q, *dq;              /* [SIDE, width]; q is o's too, before it */
-  float *o;                   /* [SIDE, e_width] */
-  float *score, *slope;       /* [SIDE, SIDE] */
-  float *packed_row;          /* [SIDE, the wider] */
-  uint32_t *words;            /* [SIDE, SIDE] */
-  float *bias;                /* [distances] */
-  double *sums, *dtable;      /* [distances]; [n_buckets, table_heads] */
+  float *k, *v;   /* [n_keys, width], where they are not stored so; of values e_width, here too */
+  float *dk, *dv; /* [n_keys, width] */
+  float *q, *dq;  /* [SIDE, width]; q is o's too, before it */
+  float *o;       /* [SIDE, e_width]; do backward */
+  float *q_across, *do_across; /* [width, SIDE], transposed */
+  float *score, *slope;        /* [SIDE, SIDE] */
+  uint32_t *words;             /* [SIDE, SIDE] */
+  float *bias;                 /* [distances] */
+  double *sums, *dtable;       /* [distances]; [n_buckets, table_heads] */
 } attention_space;
 
 /* Divides a thread's memory; with base 0 it measures it. */
 static uint64_t space_divide(const attention_shape *s, bool backward, char *base, attention_space *space) {
   char *at = base;
-  int64_t keys = s->n_key_tiles * SIDE, wider = attention_wider(s->width, s->e_width);
-  *space = (attention_space){.k_packed = attention_take(&at, keys * s->width),
-                             .v = attention_take(&at, keys * s->e_width)};
-  space->q = attention_take(&at, SIDE * wider);
+  *space = (attention_space){.k = attention_take(&at, s->n_keys * s->width),
+                             .v = attention_take(&at, s->n_keys * s->e_width)};
+  space->q = attention_take(&at, SIDE * attention_wider(s->width, s->e_width));
   space->o = attention_take(&at, SIDE * s->e_width);
-  space->packed_row = attention_take(&at, SIDE * wider);
+  space->q_across = attention_take(&at, SIDE * s->width);
   space->score = attention_take(&at, SIDE * SIDE);
-  space->words = (uint32_t *)attention_take(&at, SIDE * SIDE);
+  space->words = attention_take(&at, SIDE * SIDE);
   space->bias = attention_take(&at, attention_distances(s));
   if (backward) {
     space->sums = attention_take(&at, 2 * attention_distances(s));
     space->dtable = attention_take(&at, 2 * s->n_buckets * s->table_heads);
-    space->v_packed = attention_take(&at, keys * s->e_width);
-    space->k = attention_take(&at, keys * s->width);
-    space->dk = attention_take(&at, keys * s->width);
-    space->dv = attention_take(&at, keys * s->e_width);
+    space->dk = attention_take(&at, s->n_keys * s->width);
+    space->dv = attention_take(&at, s->n_keys * s->e_width);
     space->dq = attention_take(&at, SIDE * s->width);
+    space->do_across = attention_take(&at, SIDE * s->e_width);
     space->slope = attention_take(&at, SIDE * SIDE);
   }
   return (uint64_t)(at - base);
@@ -56,106 +56,22 @@ typedef struct row_form {
   int64_t d, width;
 } row_form;
 
-/* Rows `stride` apart as fp32: in place where they are stored so. */
-static const float *rows_read(row_form x, int64_t start, int64_t stride, int64_t n_rows, float *room,
-                              int64_t *row) {
-  if (x.type == NX_f32 && x.width == x.d) {
-    *row = stride;
-    return (const float *)x.data + start;
-  }
+/* Rows `stride` apart as fp32, side by side: in place where they are stored so. */
+static const float *rows_read(row_form x, int64_t start, int64_t stride, int64_t n_rows, float *room) {
+  if (x.type == NX_f32 && x.width == x.d && stride == x.d) return (const float *)x.data + start;
   for (int64_t i = 0; i < n_rows; i++) {
     vec_copy(room, NX_f32, i * x.width, x.data, x.type, start + i * stride, x.d);
     for (int64_t j = x.d; j < x.width; j++) room[i * x.width + j] = 0;
   }
-  *row = x.width;
   return room;
 }
 
-/* One head [K,d] transposed to [tile][width][SIDE]; keys behind the last are zero. */
-static void pack_transposed(const attention_shape *s, row_form x, int64_t start, float *room, float *packed) {
-  for (int64_t tile = 0; tile < s->n_key_tiles; tile++) {
-    int64_t first = tile * SIDE, n = attention_key_rows(s, tile), row;
-    const float *rows = rows_read(x, start + first * x.d, x.d, n, room, &row);
-    float *target = packed + tile * x.width * SIDE;
-    if (n < SIDE) memset(target, 0, (size_t)(x.width * SIDE) * sizeof *target);
-    for (int64_t j = 0; j < x.width; j++) {
+/* At most SIDE rows transposed to [width, SIDE]; zeros stand behind the last. */
+static void rows_across(const float *rows, int64_t n, int64_t width, float *across) {
+  if (n < SIDE) memset(across, 0, (size_t)(width * SIDE) * sizeof *across);
+  for (int64_t j = 0; j < width; j++) {
 #pragma omp simd
-      for (int64_t i = 0; i < n; i++) target[j * SIDE + i] = rows[i * row + j];
-    }
-  }
-}
-
-enum { KEYS4 = SIDE / 4, DRAWN_ROWS = PHILOX_BLOCK / KEYS4 };
-
-/* The words of a tile's mask, [n_rows, SIDE]: DRAWN_ROWS queries at a time, four keys at a time where their
- * words stand together. */
-static void draw_tile(const attention_shape *s, int64_t batch, int64_t head, const attention_mask *mask,
-                      int64_t n_rows, uint32_t *words) {
-  uint64_t sample = (uint64_t)s->samples[batch];
-  uint32_t high = (s->head_start + (uint32_t)head) ^ (uint32_t)(sample >> 32) << 16;
-  uint32_t k0 = (uint32_t)s->seed ^ (s->tensor_id * UINT32_C(0x9E3779B1));
-  uint32_t k1 = (uint32_t)(s->seed >> 32) ^ s->tensor_id;
-  vec_counters v;
-  for (int64_t row = 0; row < n_rows; row += DRAWN_ROWS)
-    for (int pass = 0; pass < (mask->in_fours ? 1 : 4); pass++) {
-      const int32_t *place = mask->place + pass;
-#pragma omp simd
-      for (int i = 0; i < PHILOX_BLOCK; i++) {
-        int64_t query = row + i / KEYS4;
-        v.c[0][i] = (uint32_t)place[i % KEYS4 * 4] / 4;
-        v.c[1][i] = (uint32_t)mask->low[query] + mask->reach[query];
-        v.c[2][i] = (uint32_t)sample;
-        v.c[3][i] = high;
-      }
-      vec_philox_rounds(&v, k0, k1);
-      uint32_t *target = words + row * SIDE;
-      for (int i = 0; i < PHILOX_BLOCK; i++) {
-        for (int word = 0; mask->in_fours && word < 4; word++) target[4 * i + word] = v.c[word][i];
-        if (!mask->in_fours) target[4 * i + pass] = v.c[place[i % KEYS4 * 4] & 3][i];
-      }
-    }
-}
-
-/* Running softmax of one query over the tiles met so far. */
-typedef struct softmax_row {
-  float max, sum;
-} softmax_row;
-
-/* Turns a row of scores into weights relative to the new maximum; returns the factor of everything before. */
-static inline __attribute__((always_inline)) float row_softmax(float *score, const attention_mask *mask,
-                                                               const bool whole, int64_t query, float scale,
-                                                               softmax_row *row) {
-  float max = row->max, sum = 0;
-#pragma omp simd reduction(max : max)
-  for (int64_t j = 0; j < SIDE; j++) {
-    float x = whole || attention_reads(mask, query, j) ? score[j] : -INFINITY;
-    max = x > max ? x : max;
-  }
-  float old = row->max == -INFINITY ? 0.0F : vec_exp_weight((row->max - max) * scale);
-#pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < SIDE; j++) {
-    float weight = vec_exp_weight((score[j] - max) * scale);
-    weight = whole || attention_reads(mask, query, j) ? weight : 0.0F;
-    score[j] = weight;
-    sum += weight;
-  }
-  row->sum = row->sum * old + sum;
-  row->max = max;
-  return old;
-}
-
-static void drop_row(float *weight, const uint32_t *words, uint32_t threshold) {
-#pragma omp simd
-  for (int64_t j = 0; j < SIDE; j++) weight[j] = words[j] >= threshold ? weight[j] : 0.0F;
-}
-
-/* What n rows of scores go through before the softmax. */
-static void rows_bend(const attention_shape *s, const attention_space *space, const attention_bend *bend,
-                      const attention_mask *mask, int64_t head, int64_t n, attention_read read) {
-  for (int64_t i = 0; i < n; i++) {
-    float *score = space->score + i * SIDE;
-    attention_bend_row(bend, score, mask->query[i], mask->place, 1);
-    if (read == READ_SOME) attention_block_row(s, head, score, mask->query[i], mask->place, true);
+    for (int64_t i = 0; i < n; i++) across[j * SIDE + i] = rows[i * width + j];
   }
 }
 
@@ -171,51 +87,74 @@ static row_form value_form(const attention_shape *s, const attention_args *a) {
   return (row_form){a->v, a->v_type, s->e, s->e_width};
 }
 
+/* The keys and values of a key head. */
+typedef struct head_rows {
+  const float *k, *v;
+} head_rows;
+
+static head_rows head_read(const attention_shape *s, const attention_args *a, const attention_space *space,
+                           int64_t head) {
+  int64_t start = head * s->n_keys;
+  return (head_rows){rows_read(key_form(s, a), start * s->d, s->d, s->n_keys, space->k),
+                     rows_read(value_form(s, a), start * s->e, s->e, s->n_keys, space->v)};
+}
+
+static void rows_scale(float *o, const float *factors, int64_t n, int64_t width) {
+  for (int64_t i = 0; i < n; i++) {
+    if (factors[i] == 1) continue;
+#pragma omp simd
+    for (int64_t j = 0; j < width; j++) o[i * width + j] *= factors[i];
+  }
+}
+
+/* o over the sums of the weights, and lse. */
+static void forward_finish(const attention_shape *s, const attention_args *a, const attention_space *space,
+                           const square_run *run, int64_t batch, int64_t head, int64_t tile) {
+  int64_t first = tile * SIDE, n = attention_tile_rows(s, tile);
+  float kept = (float)(1 / (1 - s->dropout)), factors[SIDE];
+  for (int64_t i = 0; i < n; i++) factors[i] = run->sum[i] > 0 ? kept / run->sum[i] : 0.0F;
+  rows_scale(space->o, factors, n, s->e_width);
+  float *lse = a->lse + (batch * s->n_heads + head) * s->n_tokens + first;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = ((batch * s->n_tokens + first + i) * s->n_heads + head) * s->e;
+    vec_copy(a->out, a->out_type, at, space->o, NX_f32, i * s->e_width, s->e);
+    lse[i] = (float)((double)(run->max[i] * s->scale) + log((double)run->sum[i]));
+  }
+}
+
 static void forward_tile(const attention_shape *s, const attention_args *a, const attention_space *space,
-                         const float *values, int64_t v_row, int64_t batch, int64_t head, int64_t tile) {
-  softmax_row rows[SIDE];
+                         head_rows rows, int64_t batch, int64_t head, int64_t tile) {
+  square_run run;
   attention_mask mask;
-  int64_t first = tile * SIDE, n = attention_tile_rows(s, tile), q_row;
-  int64_t start = ((batch * s->n_heads + head) * s->n_tokens + first) * s->d;
+  int64_t n = attention_tile_rows(s, tile), width = s->width, e_width = s->e_width;
+  int64_t start = ((batch * s->n_heads + head) * s->n_tokens + tile * SIDE) * s->d;
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
-  const float *q = rows_read(query_form(s, a), start, s->d, n, space->q, &q_row);
-  for (int64_t i = 0; i < n; i++) rows[i] = (softmax_row){-INFINITY, 0};
-  memset(space->o, 0, (size_t)(SIDE * s->e_width) * sizeof(float));
+  float old[SIDE];
+  rows_across(rows_read(query_form(s, a), start, s->d, n, space->q), n, width, space->q_across);
+  for (int i = 0; i < SIDE; i++) run.max[i] = -INFINITY, run.sum[i] = 0;
+  memset(space->o, 0, (size_t)(SIDE * e_width) * sizeof(float));
   attention_mask_queries(s, batch, tile, &mask);
   attention_bend bend = attention_bend_of(s, head, space->bias);
   bool first_met = true;
   for (int64_t t = begin; t < end; t++) {
+    int64_t n_keys = attention_key_rows(s, t);
     attention_mask_keys(s, t, &mask);
     attention_read read = attention_tile_read(s, head, &mask);
     if (read == READ_NOTHING) continue;
-    tile_multiply((tile_product){n, SIDE, s->d, q, q_row, 1, space->k_packed + t * s->width * SIDE, SIDE,
-                                 space->score, SIDE, false});
-    rows_bend(s, space, &bend, &mask, head, n, read);
-    if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
-    for (int64_t i = 0; i < n; i++) {
-      float *score = space->score + i * SIDE;
-      float old = mask.whole ? row_softmax(score, &mask, true, i, s->scale, &rows[i])
-                             : row_softmax(score, &mask, false, i, s->scale, &rows[i]);
-      if (s->threshold) drop_row(score, space->words + i * SIDE, s->threshold);
-      if (first_met || old == 1) continue;
-      float *o = space->o + i * s->e_width;
-#pragma omp simd
-      for (int64_t j = 0; j < s->e_width; j++) o[j] *= old;
+    tile_multiply((tile_product){n_keys, SIDE, s->d, rows.k + t * SIDE * width, width, 1, space->q_across,
+                                 SIDE, space->score, SIDE, false});
+    square_bend(s, &bend, &mask, head, read, space->score);
+    square_softmax(space->score, s->scale, &mask, &run, old);
+    if (s->threshold) {
+      draw_square(s, batch, head, &mask, space->words);
+      square_drop(space->score, space->words, s->threshold);
     }
-    tile_multiply((tile_product){n, s->e_width, attention_key_rows(s, t), space->score, SIDE, 1,
-                                 values + t * SIDE * v_row, v_row, space->o, s->e_width, true});
+    if (!first_met) rows_scale(space->o, old, n, e_width);
+    tile_multiply((tile_product){n, e_width, n_keys, space->score, 1, SIDE, rows.v + t * SIDE * e_width,
+                                 e_width, space->o, e_width, true});
     first_met = false;
   }
-  float kept = (float)(1 / (1 - s->dropout));
-  for (int64_t i = 0; i < n; i++) {
-    float *o = space->o + i * s->e_width, factor = rows[i].sum > 0 ? kept / rows[i].sum : 0.0F;
-#pragma omp simd
-    for (int64_t j = 0; j < s->e_width; j++) o[j] *= factor;
-    vec_copy(a->out, a->out_type, ((batch * s->n_tokens + first + i) * s->n_heads + head) * s->e, o, NX_f32,
-             0, s->e);
-    a->lse[(batch * s->n_heads + head) * s->n_tokens + first + i] = (float)((double)(rows[i].max * s->scale) +
-                                                                            log((double)rows[i].sum));
-  }
+  forward_finish(s, a, space, &run, batch, head, tile);
 }
 
 bool CPU_NAME(cpu_attention_bind)(nxk_kernel *kernel, nxk_fault *fault) {
@@ -228,17 +167,14 @@ bool CPU_NAME(cpu_attention_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 
 static void forward_share(const attention_shape *s, const attention_args *a, const attention_space *space,
                           int64_t begin, int64_t end) {
-  int64_t group = s->n_heads / s->n_kv, packed = -1, v_row = 0;
-  const float *values = NULL;
+  int64_t group = s->n_heads / s->n_kv, met = -1;
+  head_rows rows = {0};
   for (int64_t item = begin; item < end; item++) {
     int64_t head = item / s->n_tiles, batch = head / s->n_heads, local = head % s->n_heads;
-    int64_t kv = batch * s->n_kv + local / group, start = kv * s->n_keys;
-    if (kv != packed) {
-      pack_transposed(s, key_form(s, a), start * s->d, space->packed_row, space->k_packed);
-      values = rows_read(value_form(s, a), start * s->e, s->e, s->n_keys, space->v, &v_row);
-      packed = kv;
-    }
-    forward_tile(s, a, space, values, v_row, batch, local, item % s->n_tiles);
+    int64_t kv = batch * s->n_kv + local / group;
+    if (kv != met) rows = head_read(s, a, space, kv);
+    met = kv;
+    forward_tile(s, a, space, rows, batch, local, item % s->n_tiles);
   }
 }
 
@@ -260,115 +196,79 @@ void CPU_NAME(cpu_attention)(const nxk_kernel *kernel, const nxk_frame *frame) {
 /* What a query tile brings to the backward pass. */
 typedef struct query_tile {
   const float *q, *dout;
-  int64_t q_row, dout_row, n, first;
-  float lse[SIDE], product[SIDE]; /* product: sum of dout x o */
+  square_queries sums;
 } query_tile;
-
-/* Weights in `score` (dropped ones zero, for dv) and slopes of the scores in `slope`. */
-static inline __attribute__((always_inline)) void
-backward_rows_as(const attention_shape *s, const attention_space *space, const query_tile *tile,
-                 const attention_mask *mask, const bool whole, const bool drops, const float inverse) {
-  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
-  uint32_t threshold = s->threshold;
-  for (int64_t i = 0; i < tile->n; i++) {
-    float *score = space->score + i * SIDE, *slope = space->slope + i * SIDE;
-    float lse = tile->lse[i], product = tile->product[i];
-    const uint32_t *words = space->words + i * SIDE;
-#pragma omp simd
-    for (int64_t j = 0; j < SIDE; j++) {
-      float weight = vec_exp_weight(score[j] * scale - lse), capped = score[j] * inverse;
-      weight = whole || attention_reads(mask, i, j) ? weight : 0.0F;
-      float keep = !drops ? 1.0F : words[j] >= threshold ? kept : 0.0F;
-      score[j] = weight * keep;
-      slope[j] =
-          weight * (slope[j] * keep - product) * (inverse != 0 ? scale * (1 - capped * capped) : scale);
-    }
-  }
-}
-
-static void backward_rows(const attention_shape *s, const attention_space *space, const query_tile *tile,
-                          const attention_mask *mask, const attention_bend *bend) {
-  if (s->threshold || bend->cap > 0)
-    backward_rows_as(s, space, tile, mask, false, s->threshold != 0, bend->cap > 0 ? 1 / bend->cap : 0);
-  else if (mask->whole) backward_rows_as(s, space, tile, mask, true, false, 0);
-  else backward_rows_as(s, space, tile, mask, false, false, 0);
-}
 
 static void query_read(const attention_shape *s, const attention_args *a, const attention_space *space,
                        int64_t batch, int64_t head, int64_t tile, query_tile *query) {
-  int64_t first = tile * SIDE, row = s->n_heads * s->e, o_row;
-  query->first = first;
-  query->n = attention_tile_rows(s, tile);
-  int64_t heads = (batch * s->n_heads + head) * s->n_tokens + first;
-  int64_t rows = ((batch * s->n_tokens + first) * s->n_heads + head) * s->e;
-  const row_form of_o = {a->o, a->o_type, s->e, s->e_width},
-                 of_dout = {a->dout, a->dout_type, s->e, s->e_width};
-  const float *o = rows_read(of_o, rows, row, query->n, space->q, &o_row);
-  query->dout = rows_read(of_dout, rows, row, query->n, space->o, &query->dout_row);
-  for (int64_t i = 0; i < query->n; i++) {
+  int64_t first = tile * SIDE, n = attention_tile_rows(s, tile), stride = s->n_heads * s->e, e = s->e_width;
+  int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
+  int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * s->e;
+  const row_form of_o = {a->o, a->o_type, s->e, e}, of_dout = {a->dout, a->dout_type, s->e, e};
+  const float *o = rows_read(of_o, start, stride, n, space->q);
+  query->dout = rows_read(of_dout, start, stride, n, space->o);
+  for (int64_t i = 0; i < SIDE; i++) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < s->e; j++) sum += o[i * o_row + j] * query->dout[i * query->dout_row + j];
-    query->product[i] = sum;
-    query->lse[i] = a->lse[heads + i];
+    for (int64_t j = 0; j < (i < n ? e : 0); j++) sum += o[i * e + j] * query->dout[i * e + j];
+    query->sums.product[i] = sum;
+    query->sums.lse2[i] = i < n ? a->lse[queries + i] * log2_e : INFINITY;
   }
-  query->q = rows_read(query_form(s, a), heads * s->d, s->d, query->n, space->q, &query->q_row);
+  query->q = rows_read(query_form(s, a), queries * s->d, s->d, n, space->q);
+  rows_across(query->q, n, s->width, space->q_across);
+  rows_across(query->dout, n, e, space->do_across);
 }
 
 /* One query tile against all key tiles that it reads. */
 static void backward_tile(const attention_shape *s, const attention_args *a, const attention_space *space,
-                          const float *keys, int64_t k_row, int64_t batch, int64_t head, int64_t tile) {
+                          head_rows rows, int64_t batch, int64_t head, int64_t tile) {
   query_tile query;
   attention_mask mask;
   attention_bend bend = attention_bend_of(s, head, space->bias);
   bool first_met = true;
   query_read(s, a, space, batch, head, tile, &query);
-  int64_t n = query.n, begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
+  int64_t n = attention_tile_rows(s, tile), width = s->width, e_width = s->e_width;
+  int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
   attention_mask_queries(s, batch, tile, &mask);
   for (int64_t t = begin; t < end; t++) {
-    int64_t n_keys = attention_key_rows(s, t), at = t * SIDE * s->width, at_value = t * SIDE * s->e_width;
+    int64_t n_keys = attention_key_rows(s, t), at = t * SIDE * width, at_value = t * SIDE * e_width;
     attention_mask_keys(s, t, &mask);
     attention_read read = attention_tile_read(s, head, &mask);
     if (read == READ_NOTHING) continue;
-    tile_multiply((tile_product){n, SIDE, s->d, query.q, query.q_row, 1, space->k_packed + at, SIDE,
+    tile_multiply((tile_product){n_keys, SIDE, s->d, rows.k + at, width, 1, space->q_across, SIDE,
                                  space->score, SIDE, false});
-    tile_multiply((tile_product){n, SIDE, s->e, query.dout, query.dout_row, 1, space->v_packed + at_value,
-                                 SIDE, space->slope, SIDE, false});
-    if (s->threshold) draw_tile(s, batch, head, &mask, n, space->words);
-    rows_bend(s, space, &bend, &mask, head, n, read);
-    backward_rows(s, space, &query, &mask, &bend);
-    for (int64_t i = 0; bend.bias && i < n; i++)
-      attention_bias_sums(&bend, space->slope + i * SIDE, mask.query[i], mask.place, 1, space->sums);
-    tile_multiply((tile_product){n_keys, s->e_width, n, space->score, 1, SIDE, query.dout, query.dout_row,
-                                 space->dv + at_value, s->e_width, true});
-    tile_multiply((tile_product){n_keys, s->width, n, space->slope, 1, SIDE, query.q, query.q_row,
-                                 space->dk + at, s->width, true});
-    tile_multiply((tile_product){n, s->width, n_keys, space->slope, SIDE, 1, keys + t * SIDE * k_row, k_row,
-                                 space->dq, s->width, !first_met});
+    tile_multiply((tile_product){n_keys, SIDE, s->e, rows.v + at_value, e_width, 1, space->do_across, SIDE,
+                                 space->slope, SIDE, false});
+    if (s->threshold) draw_square(s, batch, head, &mask, space->words);
+    square_bend(s, &bend, &mask, head, read, space->score);
+    square_slopes(s, space->score, space->slope, space->words, &query.sums, &mask, &bend);
+    for (int64_t j = 0; bend.bias && j < n_keys; j++)
+      attention_bias_sums(&bend, space->slope + j * SIDE, mask.place[j], &mask, space->sums);
+    tile_multiply((tile_product){n_keys, e_width, n, space->score, SIDE, 1, query.dout, e_width,
+                                 space->dv + at_value, e_width, true});
+    tile_multiply(
+        (tile_product){n_keys, width, n, space->slope, SIDE, 1, query.q, width, space->dk + at, width, true});
+    tile_multiply((tile_product){n, width, n_keys, space->slope, 1, SIDE, rows.k + at, width, space->dq,
+                                 width, !first_met});
     first_met = false;
   }
-  if (first_met) memset(space->dq, 0, (size_t)(SIDE * s->width) * sizeof(float));
-  int64_t start = ((batch * s->n_heads + head) * s->n_tokens + query.first) * s->d;
+  if (first_met) memset(space->dq, 0, (size_t)(SIDE * width) * sizeof(float));
+  int64_t start = ((batch * s->n_heads + head) * s->n_tokens + tile * SIDE) * s->d;
   for (int64_t i = 0; i < n; i++)
-    vec_copy(a->dq, a->dq_type, start + i * s->d, space->dq, NX_f32, i * s->width, s->d);
+    vec_copy(a->dq, a->dq_type, start + i * s->d, space->dq, NX_f32, i * width, s->d);
 }
 
 /* A part of one key head's query tiles; dk and dv of the part stay in the thread's memory. */
 static void backward_part(const attention_shape *s, const attention_args *a, const attention_space *space,
                           attention_part part) {
-  int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv, k_row;
-  int64_t start = part.unit * s->n_keys;
-  size_t n_rows = (size_t)(s->n_key_tiles * SIDE);
-  pack_transposed(s, key_form(s, a), start * s->d, space->packed_row, space->k_packed);
-  pack_transposed(s, value_form(s, a), start * s->e, space->packed_row, space->v_packed);
-  const float *keys = rows_read(key_form(s, a), start * s->d, s->d, s->n_keys, space->k, &k_row);
-  memset(space->dk, 0, n_rows * (size_t)s->width * sizeof(float));
-  memset(space->dv, 0, n_rows * (size_t)s->e_width * sizeof(float));
+  int64_t group = s->n_heads / s->n_kv, batch = part.unit / s->n_kv, kv = part.unit % s->n_kv;
+  head_rows rows = head_read(s, a, space, part.unit);
+  memset(space->dk, 0, (size_t)(s->n_keys * s->width) * sizeof(float));
+  memset(space->dv, 0, (size_t)(s->n_keys * s->e_width) * sizeof(float));
   for (int64_t head = kv * group; head < (kv + 1) * group; head++) {
     memset(space->sums, 0, (size_t)attention_distances(s) * sizeof *space->sums);
     for (int64_t tile = 0; tile < s->n_tiles; tile++)
-      if ((head + tile) % part.n_parts == part.index)
-        backward_tile(s, a, space, keys, k_row, batch, head, tile);
+      if ((head + tile) % part.n_parts == part.index) backward_tile(s, a, space, rows, batch, head, tile);
     if (s->n_buckets) attention_table_sums(s, head, space->sums, space->dtable);
   }
 }

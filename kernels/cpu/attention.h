@@ -10,10 +10,8 @@
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
-#include "kernels/alibi.h"
 #include "kernels/blocks.h"
 #include "kernels/cpu/vec.h"
-#include "kernels/relative.h"
 
 enum { SIDE = 64 };
 
@@ -226,71 +224,6 @@ static inline bool attention_reads(const attention_mask *mask, int64_t query, in
   return (uint32_t)mask->place[key] - (uint32_t)mask->low[query] <= mask->reach[query];
 }
 
-/* What the scores of a head go through before the softmax: cap and slope are 0, bias is NULL where they
- * stay. */
-typedef struct attention_bend {
-  float cap, slope;  /* over the scale; slope: what ALiBi takes for each place */
-  const float *bias; /* over the scale: by distance, the last for all that are farther */
-  int32_t last;
-} attention_bend;
-
-/* `room` has attention_distances. */
-static inline attention_bend attention_bend_of(const attention_shape *s, int64_t head, float *room) {
-  attention_bend bend = {.cap = s->soft_cap / s->scale};
-  int64_t number = (int64_t)s->head_start + head;
-  if (s->alibi_heads) bend.slope = (float)nxk_alibi_slope(s->alibi_heads, number) / s->scale;
-  if (s->n_buckets == 0) return bend;
-  bend.bias = room;
-  bend.last = (int32_t)s->max_distance;
-  for (int64_t i = 0; i <= s->max_distance; i++) {
-    int64_t bucket = nxk_relative_bucket(i, s->n_buckets, s->max_distance);
-    vec_copy(room, NX_f32, i, s->table_data, s->table.dtype, bucket * s->table_heads + number, 1);
-    room[i] *= s->table_factor / s->scale;
-  }
-  return bend;
-}
-
-/* Between `place`, of a query (sign 1) or a key (-1), and another; the nearest that has a bias. */
-static inline int32_t attention_distance(int32_t place, int32_t other, int32_t sign, int32_t last) {
-  uint32_t difference = (uint32_t)place - (uint32_t)other;
-  int32_t distance = (int32_t)(sign > 0 ? difference : 0 - difference);
-  return distance < 0 ? 0 : distance > last ? last : distance;
-}
-
-/* A row of scores of one query (sign 1) or one key (-1), `place`, with the keys or queries of a tile. */
-static inline void attention_bend_row(const attention_bend *bend, float *score, int32_t place,
-                                      const int32_t *others, int32_t sign) {
-  float cap = bend->cap, slope = bend->slope * (float)sign, at = (float)place;
-  if (cap > 0) {
-    float inverse = 1 / cap;
-#pragma omp simd
-    for (int64_t j = 0; j < SIDE; j++) score[j] = cap * vec_tanh(score[j] * inverse);
-  }
-  if (slope != 0) {
-#pragma omp simd
-    for (int64_t j = 0; j < SIDE; j++) score[j] += slope * ((float)others[j] - at);
-  }
-  for (int64_t j = 0; bend->bias && j < SIDE; j++)
-    score[j] += bend->bias[attention_distance(place, others[j], sign, bend->last)];
-}
-
-/* Adds the slopes of a tile's row, by the distance of its scores. */
-static inline void attention_bias_sums(const attention_bend *bend, const float *slope, int32_t place,
-                                       const int32_t *others, int32_t sign, double *sums) {
-  for (int64_t j = 0; j < SIDE; j++)
-    sums[attention_distance(place, others[j], sign, bend->last)] += (double)slope[j];
-}
-
-/* What such sums of a head are of the table's gradient, added to [n_buckets, table_heads]. */
-static inline void attention_table_sums(const attention_shape *s, int64_t head, const double *sums,
-                                        double *table) {
-  double factor = (double)(s->table_factor / s->scale);
-  for (int64_t i = 0; i <= s->max_distance; i++) {
-    int64_t bucket = nxk_relative_bucket(i, s->n_buckets, s->max_distance);
-    table[bucket * s->table_heads + (int64_t)s->head_start + head] += factor * sums[i];
-  }
-}
-
 /* ---- blocks ---- */
 
 typedef enum attention_read { READ_NOTHING, READ_SOME, READ_ALL } attention_read;
@@ -314,22 +247,6 @@ static inline attention_read attention_tile_read(const attention_shape *s, int64
     }
   }
   return n_read == 0 ? READ_NOTHING : n_read == n ? READ_ALL : READ_SOME;
-}
-
-/* Scores that are too low for any weight where a block is not read; each query reads a key of its own block,
- * so that no row is left with these alone. The row is of one query or key, `place`. */
-static inline void attention_block_row(const attention_shape *s, int64_t head, float *score, int32_t place,
-                                       const int32_t *others, bool of_query) {
-  int64_t own = attention_block(s, place), last = -1;
-  bool read = false;
-  for (int64_t j = 0; j < SIDE; j++) {
-    int64_t other = attention_block(s, others[j]);
-    if (other != last)
-      read = nxk_blocks_read(&s->blocks, (int64_t)s->head_start + head, of_query ? own : other,
-                             of_query ? other : own);
-    last = other;
-    if (!read) score[j] = -1e30F;
-  }
 }
 
 /* Key tiles that a query tile meets, whatever the documents. */

@@ -21,7 +21,7 @@ typedef struct space16 {
   uint32_t *q_across, *do_across;     /* [w, SIDE]: q', do' as right sides */
   uint32_t *q_pairs, *do_pairs;       /* [PAIRS, d]: q, do as right sides */
   uint32_t *k_end, *v_end;            /* [SIDE, w]: the last tile, padded */
-  uint32_t *row_room, *turn_room;   /* [SIDE, the wider w] */
+  uint32_t *row_room, *turn_room;     /* [SIDE, the wider w] */
   float *score, *slope;               /* [SIDE, SIDE] */
   uint32_t *weight_rows, *slope_rows; /* [SIDE, PAIRS] bf16 */
   uint32_t *pairs;                    /* [PAIRS, SIDE]: p' or ds' as right side */
@@ -60,92 +60,6 @@ static uint64_t space_divide(const attention_shape *s, bool backward, char *base
   return (uint64_t)(at - base);
 }
 
-_Static_assert((int)PHILOX_BLOCK == (int)SIDE, "a block of counters is a row of queries");
-
-/* The words of a tile's mask, [keys, queries]: four keys at a time where their words stand together. */
-static void draw_square(const attention_shape *s, int64_t batch, int64_t head, const attention_mask *mask,
-                        uint32_t *words) {
-  uint64_t sample = (uint64_t)s->samples[batch];
-  uint32_t high = (s->head_start + (uint32_t)head) ^ (uint32_t)(sample >> 32) << 16;
-  uint32_t k0 = (uint32_t)s->seed ^ (s->tensor_id * UINT32_C(0x9E3779B1));
-  uint32_t k1 = (uint32_t)(s->seed >> 32) ^ s->tensor_id;
-  vec_counters v;
-  for (int64_t key = 0; key < SIDE; key += mask->in_fours ? 4 : 1) {
-    uint32_t place = (uint32_t)mask->place[key];
-#pragma omp simd
-    for (int i = 0; i < SIDE; i++) {
-      v.c[0][i] = place / 4;
-      v.c[1][i] = (uint32_t)mask->low[i] + mask->reach[i];
-      v.c[2][i] = (uint32_t)sample;
-      v.c[3][i] = high;
-    }
-    vec_philox_rounds(&v, k0, k1);
-    if (mask->in_fours) memcpy(words + key * SIDE, v.c, sizeof v.c);
-    else memcpy(words + key * SIDE, v.c[place & 3], sizeof v.c[0]);
-  }
-}
-
-/* Running softmax of the tile's queries. */
-typedef struct softmax16 {
-  float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64)));
-} softmax16;
-
-/* Scores stand [keys, queries] here. */
-static void square_bend(const attention_shape *s, const attention_bend *bend, const attention_mask *mask,
-                        int64_t head, attention_read read, float *score) {
-  for (int key = 0; key < SIDE; key++) {
-    float *row = score + key * SIDE;
-    attention_bend_row(bend, row, mask->place[key], mask->query, -1);
-    if (read == READ_SOME) attention_block_row(s, head, row, mask->place[key], mask->query, false);
-  }
-}
-
-/* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
-static inline __attribute__((always_inline)) void square_softmax_as(float *score, float scale,
-                                                                    const attention_mask *mask,
-                                                                    const bool whole, softmax16 *run,
-                                                                    float *old) {
-  float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64))) = {0};
-  memcpy(max, run->max, sizeof max);
-  for (int key = 0; key < SIDE; key++) {
-    const float *row = score + key * SIDE;
-#pragma omp simd
-    for (int i = 0; i < SIDE; i++) {
-      float x = whole || attention_reads(mask, i, key) ? row[i] : -INFINITY;
-      max[i] = x > max[i] ? x : max[i];
-    }
-  }
-  float base[SIDE] __attribute__((aligned(64))); /* finite where nothing was read yet */
-#pragma omp simd
-  for (int i = 0; i < SIDE; i++) base[i] = max[i] == -INFINITY ? 0.0F : max[i];
-  for (int key = 0; key < SIDE; key++) {
-    float *row = score + key * SIDE;
-#pragma omp simd
-    for (int i = 0; i < SIDE; i++) {
-      float weight = vec_exp_weight((row[i] - base[i]) * scale);
-      row[i] = whole || attention_reads(mask, i, key) ? weight : 0.0F;
-      sum[i] += row[i];
-    }
-  }
-#pragma omp simd
-  for (int i = 0; i < SIDE; i++) {
-    old[i] = vec_exp_weight((run->max[i] - base[i]) * scale);
-    run->sum[i] = run->sum[i] * old[i] + sum[i];
-    run->max[i] = max[i];
-  }
-}
-
-static void square_softmax(float *score, float scale, const attention_mask *mask, softmax16 *run,
-                           float *old) {
-  if (mask->whole && mask->n_queries == SIDE) square_softmax_as(score, scale, mask, true, run, old);
-  else square_softmax_as(score, scale, mask, false, run, old);
-}
-
-static void square_drop(float *weight, const uint32_t *words, uint32_t threshold) {
-#pragma omp simd
-  for (int i = 0; i < SIDE * SIDE; i++) weight[i] = words[i] >= threshold ? weight[i] : 0.0F;
-}
-
 /* A tile of keys (or values) of d features of a head. */
 static word_rows key_rows(const attention_shape *s, const void *x, int64_t d, int64_t head, int64_t tile,
                           const uint32_t *end) {
@@ -179,7 +93,7 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
   attention_mask mask;
   attention_bend bend = attention_bend_of(s, head, x->bias);
   bool first_met = true;
-  softmax16 run;
+  square_run run;
   float old[SIDE];
   for (int i = 0; i < SIDE; i++) run.max[i] = -INFINITY, run.sum[i] = 0;
   rows_across(s->d, rows_of(a->q, s->d, queries * s->d, s->d, n, x->row_room), x->q_across);
@@ -190,7 +104,7 @@ static void forward_tile(const attention_shape *s, const attention_args *a, cons
     if (read == READ_NOTHING) continue;
     word_rows k = key_rows(s, a->k, s->d, kv, t, x->k_end);
     tile16_multiply(
-      (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
+        (tile16_product){SIDE, SIDE, w, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
     square_bend(s, &bend, &mask, head, read, x->score);
     square_softmax(x->score, s->scale, &mask, &run, old);
     if (s->threshold) {
@@ -261,13 +175,8 @@ void CPU_NAME(cpu_attention16)(const nxk_kernel *kernel, const nxk_frame *frame)
   }
 }
 
-/* What the rows of a query tile bring; lse is infinite behind the last query, so that weights there are 0. */
-typedef struct query16 {
-  float lse[SIDE] __attribute__((aligned(64))), product[SIDE] __attribute__((aligned(64)));
-} query16;
-
 static void query_read(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
-                       int64_t head, int64_t tile, query16 *query) {
+                       int64_t head, int64_t tile, square_queries *query) {
   int64_t n = attention_tile_rows(s, tile), first = tile * SIDE, e = s->e, row = s->n_heads * e;
   int64_t queries = (batch * s->n_heads + head) * s->n_tokens + first;
   int64_t start = ((batch * s->n_tokens + first) * s->n_heads + head) * e;
@@ -282,42 +191,16 @@ static void query_read(const attention_shape *s, const attention_args *a, const 
     for (int64_t j = 0; j < (i < n ? e : 0); j++)
       sum += vec_float((uint32_t)dout[j] << 16) * vec_float((uint32_t)o[j] << 16);
     query->product[i] = sum;
-    query->lse[i] = i < n ? a->lse[queries + i] : INFINITY;
+    query->lse2[i] = i < n ? a->lse[queries + i] * log2_e : INFINITY;
   }
   rows = rows_of(a->q, s->d, queries * s->d, s->d, n, x->row_room);
   rows_across(s->d, rows, x->q_across);
   rows_paired(s->d, rows, x->q_pairs);
 }
 
-/* Weights (dropped ones zero) in `score`, slopes of the scores in `slope`. */
-static inline __attribute__((always_inline)) void square_slopes(const attention_shape *s, const space16 *x,
-                                                                const query16 *query,
-                                                                const attention_mask *mask, const bool whole,
-                                                                const bool drops, const float inverse) {
-  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale;
-  uint32_t threshold = s->threshold;
-  for (int key = 0; key < SIDE; key++) {
-    float *score = x->score + key * SIDE, *slope = x->slope + key * SIDE;
-    const uint32_t *words = x->words + key * SIDE;
-#pragma omp simd
-    for (int i = 0; i < SIDE; i++) {
-      float weight = vec_exp_weight(score[i] * scale - query->lse[i]), capped = score[i] * inverse;
-      float keep = !drops ? 1.0F : words[i] >= threshold ? kept : 0.0F;
-      weight = whole || attention_reads(mask, i, key) ? weight : 0.0F;
-      score[i] = weight * keep;
-      slope[i] = weight * (slope[i] * keep - query->product[i]) *
-                 (inverse != 0 ? scale * (1 - capped * capped) : scale);
-    }
-  }
-}
-
-static void square_backward(const attention_shape *s, const space16 *x, const query16 *query,
+static void square_backward(const attention_shape *s, const space16 *x, const square_queries *query,
                             const attention_mask *mask, const attention_bend *bend) {
-  bool whole = mask->whole && mask->n_queries == SIDE;
-  if (s->threshold || bend->cap > 0)
-    square_slopes(s, x, query, mask, false, s->threshold != 0, bend->cap > 0 ? 1 / bend->cap : 0);
-  else if (whole) square_slopes(s, x, query, mask, true, false, 0);
-  else square_slopes(s, x, query, mask, false, false, 0);
+  square_slopes(s, x->score, x->slope, x->words, query, mask, bend);
   rows_round(x->score, (uint16_t *)x->weight_rows, SIDE * SIDE);
   rows_round(x->slope, (uint16_t *)x->slope_rows, SIDE * SIDE);
   square_paired(x->slope, x->pairs);
@@ -328,7 +211,7 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
                           int64_t head, int64_t tile) {
   int64_t d = s->d, e = s->e, kv = batch * s->n_kv + head / (s->n_heads / s->n_kv);
   int64_t begin = attention_tiles_begin(s, batch, tile), end = attention_tiles_end(s, tile);
-  query16 query;
+  square_queries query;
   attention_mask mask;
   attention_bend bend = attention_bend_of(s, head, x->bias);
   bool first_met = true;
@@ -340,16 +223,16 @@ static void backward_tile(const attention_shape *s, const attention_args *a, con
     if (read == READ_NOTHING) continue;
     word_rows k = key_rows(s, a->k, d, kv, t, x->k_end), v = key_rows(s, a->v, e, kv, t, x->v_end);
     tile16_multiply(
-      (tile16_product){SIDE, SIDE, d / 2, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
+        (tile16_product){SIDE, SIDE, d / 2, k.words, k.row, x->q_across, SIDE, x->score, SIDE, false});
     tile16_multiply(
-      (tile16_product){SIDE, SIDE, e / 2, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
+        (tile16_product){SIDE, SIDE, e / 2, v.words, v.row, x->do_across, SIDE, x->slope, SIDE, false});
     if (s->threshold) draw_square(s, batch, head, &mask, x->words);
     square_bend(s, &bend, &mask, head, read, x->score);
     square_backward(s, x, &query, &mask, &bend);
+    tile16_multiply((tile16_product){SIDE, e, PAIRS, x->weight_rows, PAIRS, x->do_pairs, e,
+                                     x->dv + t * SIDE * e, e, true});
     tile16_multiply(
-      (tile16_product){SIDE, e, PAIRS, x->weight_rows, PAIRS, x->do_pairs, e, x->dv + t * SIDE * e, e, true});
-    tile16_multiply(
-      (tile16_product){SIDE, d, PAIRS, x->slope_rows, PAIRS, x->q_pairs, d, x->dk + t * SIDE * d, d, true});
+        (tile16_product){SIDE, d, PAIRS, x->slope_rows, PAIRS, x->q_pairs, d, x->dk + t * SIDE * d, d, true});
     tile16_multiply((tile16_product){d, SIDE, PAIRS, x->packed + t * d * PAIRS, PAIRS, x->pairs, SIDE,
                                      x->across, SIDE, !first_met});
     first_met = false;
@@ -429,11 +312,13 @@ void CPU_NAME(cpu_attention16_grad)(const nxk_kernel *kernel, const nxk_frame *f
 
 /* Only what is faster than in the AVX-512 table. */
 const cpu_table CPU_NAME(cpu_table) = {
-  .families = {
-    [NX_OP_attention] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
-    [NX_OP_attention_grad] = {CPU_NAME(cpu_attention16_grad_bind), CPU_NAME(cpu_attention16_grad)},
-    [NX_OP_attention_relative] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
-    [NX_OP_attention_sparse] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
-    [NX_OP_attention_sparse_grad] = {CPU_NAME(cpu_attention16_grad_bind), CPU_NAME(cpu_attention16_grad)},
-  },
+    .families =
+        {
+            [NX_OP_attention] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
+            [NX_OP_attention_grad] = {CPU_NAME(cpu_attention16_grad_bind), CPU_NAME(cpu_attention16_grad)},
+            [NX_OP_attention_relative] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
+            [NX_OP_attention_sparse] = {CPU_NAME(cpu_attention16_bind), CPU_NAME(cpu_attention16)},
+            [NX_OP_attention_sparse_grad] = {CPU_NAME(cpu_attention16_grad_bind),
+                                             CPU_NAME(cpu_attention16_grad)},
+        },
 };

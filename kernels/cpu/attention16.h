@@ -8,7 +8,7 @@
 #ifndef CPU_ATTENTION16_H
 #define CPU_ATTENTION16_H
 
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention_square.h"
 #include "kernels/cpu/tile16.h"
 
 enum { PAIRS = SIDE / 2 };

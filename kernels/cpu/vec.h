@@ -161,18 +161,19 @@ static inline float vec_exp(float x) {
   return x < -87.33F ? 0.0F : y;
 }
 
-/* The same within 1.5 ulp for x <= 88, as weights of a softmax are made: the exponent is added in one
- * piece. */
-static inline float vec_exp_weight(float x) {
+/* 2^x within 2 ulp for x < 128, 0 below -126, as weights of a softmax are made (the polynomial is Cephes'). */
+static inline float vec_exp2_weight(float x) {
   const float whole = 12582912.0F; /* 1.5 x 2^23: a sum with it is rounded to a whole number */
-  float bound = x < -87.33F ? -87.33F : x;
-  float shifted = bound * 1.44269504F + whole, n = shifted - whole;
-  float r = bound - n * 0.693359375F;
-  r = r + n * 2.12194440e-4F;
-  float p = vec_exp_tail(r);
-  p = p * (r * r) + (r + 1.0F);
+  float shifted = x + whole, r = x - (shifted - whole);
+  float p = 1.535336188319500E-4F;
+  p = p * r + 1.339887440266574E-3F;
+  p = p * r + 9.618437357674640E-3F;
+  p = p * r + 5.550332471162809E-2F;
+  p = p * r + 2.402264791363012E-1F;
+  p = p * r + 6.931472028550421E-1F;
+  p = p * r + 1.0F;
   float y = vec_float(vec_bits(p) + (vec_bits(shifted) << 23));
-  return x < -87.33F ? 0.0F : y;
+  return x < -126.0F ? 0.0F : y;
 }
 
 /* erf(x) within 1.1 ulp (after N. Juffa): an odd polynomial below 0.93, 1 - e^polynomial above. */

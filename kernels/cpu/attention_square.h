@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both forms of causal attention do with a tile of scores, [keys, queries]: a vector holds queries, so
+ * that masks, the softmax and the slopes run down the rows and no sum goes across a vector. */
+#ifndef CPU_ATTENTION_SQUARE_H
+#define CPU_ATTENTION_SQUARE_H
+
+#include "kernels/alibi.h"
+#include "kernels/cpu/attention.h"
+#include "kernels/relative.h"
+
+/* What the scores of a head go through before the softmax: cap and slope are 0, bias is NULL where they
+ * stay. */
+typedef struct attention_bend {
+  float cap, slope;  /* over the scale; slope: what ALiBi takes for each place */
+  const float *bias; /* over the scale: by distance, the last for all that are farther */
+  int32_t last;
+} attention_bend;
+
+/* `room` has attention_distances. */
+static inline attention_bend attention_bend_of(const attention_shape *s, int64_t head, float *room) {
+  attention_bend bend = {.cap = s->soft_cap / s->scale};
+  int64_t number = (int64_t)s->head_start + head;
+  if (s->alibi_heads) bend.slope = (float)nxk_alibi_slope(s->alibi_heads, number) / s->scale;
+  if (s->n_buckets == 0) return bend;
+  bend.bias = room;
+  bend.last = (int32_t)s->max_distance;
+  for (int64_t i = 0; i <= s->max_distance; i++) {
+    int64_t bucket = nxk_relative_bucket(i, s->n_buckets, s->max_distance);
+    vec_copy(room, NX_f32, i, s->table_data, s->table.dtype, bucket * s->table_heads + number, 1);
+    room[i] *= s->table_factor / s->scale;
+  }
+  return bend;
+}
+
+/* Between a key and a query; the nearest that has a bias. */
+static inline int32_t attention_distance(int32_t key, int32_t query, int32_t last) {
+  int32_t distance = (int32_t)((uint32_t)query - (uint32_t)key);
+  return distance < 0 ? 0 : distance > last ? last : distance;
+}
+
+/* A row of scores: of one key, `place`, with the queries of a tile. */
+static inline void attention_bend_row(const attention_bend *bend, float *score, int32_t place,
+                                      const int32_t *queries) {
+  float cap = bend->cap, slope = bend->slope, at = (float)place;
+  if (cap > 0) {
+    float inverse = 1 / cap;
+#pragma omp simd
+    for (int64_t i = 0; i < SIDE; i++) score[i] = cap * vec_tanh(score[i] * inverse);
+  }
+  if (slope != 0) {
+#pragma omp simd
+    for (int64_t i = 0; i < SIDE; i++) score[i] += slope * (at - (float)queries[i]);
+  }
+  for (int64_t i = 0; bend->bias && i < SIDE; i++)
+    score[i] += bend->bias[attention_distance(place, queries[i], bend->last)];
+}
+
+/* Adds the slopes of a tile's row, by the distance of its scores. */
+static inline void attention_bias_sums(const attention_bend *bend, const float *slope, int32_t place,
+                                       const attention_mask *mask, double *sums) {
+  for (int64_t i = 0; i < mask->n_queries; i++)
+    sums[attention_distance(place, mask->query[i], bend->last)] += (double)slope[i];
+}
+
+/* What such sums of a head are of the table's gradient, added to [n_buckets, table_heads]. */
+static inline void attention_table_sums(const attention_shape *s, int64_t head, const double *sums,
+                                        double *table) {
+  double factor = (double)(s->table_factor / s->scale);
+  for (int64_t i = 0; i <= s->max_distance; i++) {
+    int64_t bucket = nxk_relative_bucket(i, s->n_buckets, s->max_distance);
+    table[bucket * s->table_heads + (int64_t)s->head_start + head] += factor * sums[i];
+  }
+}
+
+/* Scores that are too low for any weight where a block is not read; each query reads a key of its own block,
+ * so that no query is left with these alone. */
+static inline void attention_block_row(const attention_shape *s, int64_t head, float *score, int32_t place,
+                                       const int32_t *queries) {
+  int64_t column = attention_block(s, place), last = -1;
+  bool read = false;
+  for (int64_t i = 0; i < SIDE; i++) {
+    int64_t row = attention_block(s, queries[i]);
+    if (row != last) read = nxk_blocks_read(&s->blocks, (int64_t)s->head_start + head, row, column);
+    last = row;
+    if (!read) score[i] = -1e30F;
+  }
+}
+
+_Static_assert((int)PHILOX_BLOCK == (int)SIDE, "a block of counters is a row of queries");
+
+/* The words of a tile's mask, [keys, queries]: four keys at a time where their words stand together. */
+static inline void draw_square(const attention_shape *s, int64_t batch, int64_t head,
+                               const attention_mask *mask, uint32_t *words) {
+  uint64_t sample = (uint64_t)s->samples[batch];
+  uint32_t high = (s->head_start + (uint32_t)head) ^ (uint32_t)(sample >> 32) << 16;
+  uint32_t k0 = (uint32_t)s->seed ^ (s->tensor_id * UINT32_C(0x9E3779B1));
+  uint32_t k1 = (uint32_t)(s->seed >> 32) ^ s->tensor_id;
+  vec_counters v;
+  for (int64_t key = 0; key < SIDE; key += mask->in_fours ? 4 : 1) {
+    uint32_t place = (uint32_t)mask->place[key];
+#pragma omp simd
+    for (int i = 0; i < SIDE; i++) {
+      v.c[0][i] = place / 4;
+      v.c[1][i] = (uint32_t)mask->low[i] + mask->reach[i];
+      v.c[2][i] = (uint32_t)sample;
+      v.c[3][i] = high;
+    }
+    vec_philox_rounds(&v, k0, k1);
+    if (mask->in_fours) memcpy(words + key * SIDE, v.c, sizeof v.c);
+    else memcpy(words + key * SIDE, v.c[place & 3], sizeof v.c[0]);
+  }
+}
+
+/* Running softmax of the tile's queries. */
+typedef struct square_run {
+  float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64)));
+} square_run;
+
+static inline void square_bend(const attention_shape *s, const attention_bend *bend,
+                               const attention_mask *mask, int64_t head, attention_read read, float *score) {
+  if (bend->cap <= 0 && bend->slope == 0 && !bend->bias && read != READ_SOME) return;
+  for (int key = 0; key < SIDE; key++) {
+    float *row = score + key * SIDE;
+    attention_bend_row(bend, row, mask->place[key], mask->query);
+    if (read == READ_SOME) attention_block_row(s, head, row, mask->place[key], mask->query);
+  }
+}
+
+static const float log2_e = 1.44269504F;
+
+/* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
+static inline __attribute__((always_inline)) void square_softmax_as(float *score, float scale,
+                                                                    const attention_mask *mask,
+                                                                    const bool whole, square_run *run,
+                                                                    float *old) {
+  float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64))) = {0};
+  float scale2 = scale * log2_e;
+  memcpy(max, run->max, sizeof max);
+  for (int key = 0; key < SIDE; key++) {
+    const float *row = score + key * SIDE;
+#pragma omp simd
+    for (int i = 0; i < SIDE; i++) {
+      float x = whole || attention_reads(mask, i, key) ? row[i] : -INFINITY;
+      max[i] = x > max[i] ? x : max[i];
+    }
+  }
+  float base[SIDE] __attribute__((aligned(64))); /* finite where nothing was read yet */
+#pragma omp simd
+  for (int i = 0; i < SIDE; i++) base[i] = max[i] == -INFINITY ? 0.0F : max[i];
+  for (int key = 0; key < SIDE; key++) {
+    float *row = score + key * SIDE;
+#pragma omp simd
+    for (int i = 0; i < SIDE; i++) {
+      float weight = vec_exp2_weight((row[i] - base[i]) * scale2);
+      row[i] = whole || attention_reads(mask, i, key) ? weight : 0.0F;
+      sum[i] += row[i];
+    }
+  }
+#pragma omp simd
+  for (int i = 0; i < SIDE; i++) {
+    old[i] = vec_exp2_weight((run->max[i] - base[i]) * scale2);
+    run->sum[i] = run->sum[i] * old[i] + sum[i];
+    run->max[i] = max[i];
+  }
+}
+
+static inline void square_softmax(float *score, float scale, const attention_mask *mask, square_run *run,
+                                  float *old) {
+  if (mask->whole && mask->n_queries == SIDE) square_softmax_as(score, scale, mask, true, run, old);
+  else square_softmax_as(score, scale, mask, false, run, old);
+}
+
+static inline void square_drop(float *weight, const uint32_t *words, uint32_t threshold) {
+#pragma omp simd
+  for (int i = 0; i < SIDE * SIDE; i++) weight[i] = words[i] >= threshold ? weight[i] : 0.0F;
+}
+
+/* What the queries of a tile bring to the backward pass: lse over ln 2, infinite behind the last query, so
+ * that weights there are 0, and the sum of dout x o. */
+typedef struct square_queries {
+  float lse2[SIDE] __attribute__((aligned(64))), product[SIDE] __attribute__((aligned(64)));
+} square_queries;
+
+/* Weights (dropped ones zero) in `score`, slopes of the scores in `slope`. */
+static inline __attribute__((always_inline)) void
+square_slopes_as(const attention_shape *s, float *scores, float *slopes, const uint32_t *drawn,
+                 const square_queries *queries, const attention_mask *mask, const bool whole,
+                 const bool drops, const float inverse) {
+  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale, scale2 = scale * log2_e;
+  uint32_t threshold = s->threshold;
+  for (int key = 0; key < SIDE; key++) {
+    float *score = scores + key * SIDE, *slope = slopes + key * SIDE;
+    const uint32_t *words = drawn + key * SIDE;
+#pragma omp simd
+    for (int i = 0; i < SIDE; i++) {
+      float weight = vec_exp2_weight(score[i] * scale2 - queries->lse2[i]), capped = score[i] * inverse;
+      float keep = !drops ? 1.0F : words[i] >= threshold ? kept : 0.0F;
+      weight = whole || attention_reads(mask, i, key) ? weight : 0.0F;
+      score[i] = weight * keep;
+      slope[i] = weight * (slope[i] * keep - queries->product[i]) *
+                 (inverse != 0 ? scale * (1 - capped * capped) : scale);
+    }
+  }
+}
+
+static inline void square_slopes(const attention_shape *s, float *score, float *slope, const uint32_t *words,
+                                 const square_queries *queries, const attention_mask *mask,
+                                 const attention_bend *bend) {
+  float inverse = bend->cap > 0 ? 1 / bend->cap : 0;
+  if (s->threshold || inverse != 0)
+    square_slopes_as(s, score, slope, words, queries, mask, false, s->threshold != 0, inverse);
+  else if (mask->whole && mask->n_queries == SIDE)
+    square_slopes_as(s, score, slope, words, queries, mask, true, false, 0);
+  else square_slopes_as(s, score, slope, words, queries, mask, false, false, 0);
+}
+
+#endif
