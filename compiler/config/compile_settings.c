@@ -312,7 +312,9 @@ static void bind(compilation *c) {
   out->binding->own_keys = &out->project.keys;
   out->binding->strict_sections = c->front->strict_sections;
   out->binding->whole_sections = c->front->whole_sections;
+  nxc_binding_find_relative(out->binding);
   nxc_binding_read(out->binding);
+  nxc_binding_report_relative(out->binding);
   out->binding->checks_all = c->front->checks_all;
   out->binding->one_family = c->front->one_family;
   if (c->front->prepare != NULL) c->front->prepare(out->binding);

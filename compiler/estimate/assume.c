@@ -194,6 +194,7 @@ static const struct {
              {NX_SETTING_BATCH_MICRO, "1", "the smallest"},
              {NX_SETTING_MESH_NODES, "1", "a machine has hosts of its own size"},
              {NX_SETTING_RUN_SEED, "1", "no estimate depends on it"},
+             {NX_SETTING_MODEL_POSITION_EMBEDDING, "none", "others change an estimate little"},
              {NX_SETTING_OPTIMIZER_LR, "0.0003", "no estimate depends on it"},
              {NX_SETTING_SCHEDULE_MAX_STEPS, "1000", "no estimate depends on it"}};
 

@@ -2,6 +2,7 @@
 #include "compiler/expression/expression_ramp.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LEVELS_MAX = 1000000, SIZES_MAX = 65536 };
 
@@ -66,10 +67,11 @@ const nxc_value *nxc_call_growth(nxc_evaluation *e, const nxc_value *const *args
   if (!read_ramp(e, args, n_args, &r, &n_levels)) return NULL;
   if (n_levels > SIZES_MAX) return nxc_evaluation_fail(e, "the batch has more sizes than a plan can hold");
   nxc_value *items = nxc_arena_array(e->arena, (size_t)n_levels + 1, sizeof *items);
-  for (size_t i = 0; i <= (size_t)n_levels; i++)
-    items[i] = (nxc_value){.kind = NXC_STRING,
-                           .text = nxc_arena_printf(e->arena, "%.0f@%.0f", r.start + (double)i * r.increment,
-                                                    ceil((double)i * r.over / n_levels))};
+  for (size_t i = 0; i <= (size_t)n_levels; i++) {
+    const char *text = nxc_arena_printf(e->arena, "%.0f@%.0f", r.start + (double)i * r.increment,
+                                        ceil((double)i * r.over / n_levels));
+    items[i] = (nxc_value){.kind = NXC_STRING, .text = text, .n_bytes = strlen(text)};
+  }
   nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
   *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = (size_t)n_levels + 1};
   return list;

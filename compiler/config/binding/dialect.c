@@ -2,8 +2,9 @@
 #include "compiler/config/binding/dialect.h"
 
 #include "compiler/config/interpolation/interpolate.h"
-#include "compiler/settings/domain.h"
 #include "compiler/document/repair.h"
+#include "compiler/document/scalar.h"
+#include "compiler/settings/domain.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -216,6 +217,16 @@ nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const
   return binding;
 }
 
+/* The same as the system writes it, of a code that grew out of it. */
+static const nxc_value *known_word(nxc_binding *binding, const nxc_bound *bound, const nxc_value *value) {
+  bool word = binding->relative != NULL && value->kind == NXC_STRING;
+  const char *known = word ? nxc_relative_word(binding->relative, bound->row->name, value->text) : NULL;
+  if (known == NULL) return value;
+  nxc_value *made = nxc_arena_alloc(binding->arena, sizeof *made);
+  *made = nxc_string_value(known, strlen(known));
+  return made;
+}
+
 /* Judges a given value. What is wrong with it is reported by nxc_binding_apply, which knows whether it is
  * read. */
 static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node,
@@ -224,6 +235,7 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound
   if (final->failed) return NULL;
   const nxc_value *value = nxc_node_value(binding->arena, node);
   if (value == NULL) return NULL;
+  value = known_word(binding, bound, value);
   nxc_verdict verdict = nxc_domain_judge(binding->arena, &bound->row->domain, value, false);
   if (verdict.misfit == NXC_FITS) return verdict.value;
   binding->misfits =

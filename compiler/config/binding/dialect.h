@@ -17,6 +17,7 @@
 #include "compiler/settings/catalogue.h"
 #include "compiler/settings/domain.h"
 #include "compiler/settings/programs.h"
+#include "compiler/settings/relatives.h"
 #include "compiler/settings/settings.h"
 
 typedef struct nxc_bound {
@@ -75,6 +76,7 @@ typedef struct nxc_binding {
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool checks_all;          /* the real system judges values that it does not read, too */
   const nxc_program_row *program; /* whose own options may stand there too; NULL: none */
+  const nxc_relative *relative;   /* the code that the document is for instead; NULL: the system itself */
   bool elsewhere;           /* other texts will complete this one: what is not given may be given there */
   bool partial;             /* so, or another program's defaults count: what is not given is unknown */
   bool whole_sections;      /* no other text completes a section of this one */
@@ -108,6 +110,13 @@ bool nxc_binding_read_model_text(nxc_binding *binding, const nxc_source *text);
 /* What options say together: which are inactive, what does not fit (a warning where it is inactive), which
  * required ones lack, what nxrun refuses; then sets settings. */
 void nxc_binding_apply(nxc_binding *binding);
+
+/* Whether the document is for a code that grew out of the system: told by an option that it alone has. */
+void nxc_binding_find_relative(nxc_binding *binding);
+/* What it has of its own, as one finding. */
+void nxc_binding_report_relative(nxc_binding *binding);
+/* An option that the system had once, as an unknown key. False: it never had it. */
+bool nxc_binding_report_past(nxc_binding *binding, const nxc_node *node, const char *name, bool open);
 
 /* Reports the n-th unknown key, unless an interpolation reads it. An option that was meant is unknown
  * afterwards; a section that was meant is returned, so that it can be read (NULL: none). */

@@ -232,6 +232,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   if (binding->own_keys != NULL && nxc_key_patterns_match(binding->own_keys, name)) return NULL;
   if (node->reader != NULL) return NULL;
   if (binding->program != NULL && nxc_program_row_has(binding->program, name)) return NULL;
+  if (binding->relative != NULL && nxc_relative_has(binding->relative, name)) return NULL;
   if (binding->program != NULL && nxc_program_row_has_any(binding->program)) {
     report(binding, node, NXC_SEVERITY_NOTE, NULL, name,
            ": the program that the script starts may have it");
@@ -246,9 +247,10 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
     if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
     return NULL;
   }
-  bool shares = binding->document->part ||
+  bool shares = binding->document->part || binding->relative != NULL ||
                 (binding->program != NULL && binding->program->use == NXC_PROGRAM_SHARES);
   bool open = shares || nxc_section_is_open(binding->strict_sections, name);
+  if (nxc_binding_report_past(binding, node, name, open)) return NULL;
   if (index >= SUGGESTIONS_MAX) {
     report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name, "");
     return NULL;
@@ -282,7 +284,9 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   }
   nxc_severity severity = open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
   if (foreign) return report_foreign(binding, node, name, severity, &word);
-  const char *more = shares ? "; no option of a training, nor of the program as far as it is known"
+  const nxc_relative *relative = binding->relative;
+  const char *more = relative ? nxc_arena_printf(arena, "; nor has %s it", relative->name)
+                     : shares ? "; no option of a training, nor of the program as far as it is known"
                      : open ? "; nothing reads it, unless a module of your own does"
                             : "";
   report(binding, node, severity, NULL, name, more);

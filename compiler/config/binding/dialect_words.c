@@ -14,6 +14,12 @@ static const struct {
                {"hf_config", "Hugging Face's config.json"}};
 enum { N_SYSTEMS = sizeof systems / sizeof *systems };
 
+const char *nxc_system_name(const char *dialect) {
+  for (size_t i = 0; i < N_SYSTEMS; i++)
+    if (strcmp(systems[i].dialect, dialect) == 0) return systems[i].system;
+  return NULL;
+}
+
 static bool same_folded(const char *a, const char *b) {
   for (; *a != '\0' && *b != '\0'; a++, b++)
     if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b))) return false;

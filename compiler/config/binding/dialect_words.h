@@ -14,6 +14,9 @@ typedef struct nxc_foreign_word {
   const char *here;   /* the option of this dialect that says the same; NULL: there is none */
 } nxc_foreign_word;
 
+/* "GPT-NeoX" of the dialect neox. NULL: it is no other system's. */
+const char *nxc_system_name(const char *dialect);
+
 /* False when no other dialect knows it. `map`: the key holds a map, and so must the option. */
 bool nxc_foreign_word_find(const nxc_dialect *dialect, const char *version, const char *name, bool map,
                            nxc_foreign_word *word);

@@ -61,7 +61,8 @@ const char *nxc_version_evidence(nxc_arena *arena, const nxc_version_search *fou
   const nxc_version_search *chosen = found;
   while (strcmp(chosen->version, nxc_version_choose(found)) != 0) chosen++;
   const nxc_version_search *beside = chosen > found ? chosen - 1 : chosen + 1;
-  return beside->first ? nxc_node_path(arena, beside->first) : NULL;
+  if (beside->first == NULL || beside->first == chosen->first) return NULL;
+  return nxc_node_path(arena, beside->first);
 }
 
 static bool differs(const nxc_option_row *row, const char *one, const char *other) {

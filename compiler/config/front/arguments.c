@@ -261,6 +261,7 @@ static const nxc_option_row *own_completion(const nxc_arguments *to, const char 
 static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc_span at) {
   nxc_arena *arena = to->arena;
   if (has_own_alone(to)) return own_completion(to, name);
+  if (to->relative != NULL && nxc_relative_has(to->relative, name)) return NULL;
   const char *hyphens = with_hyphens(arena, name), *whole = completion(to, hyphens);
   const nxc_option_row *row = nxc_arguments_option(to, hyphens);
   if (row != NULL) {
@@ -396,8 +397,21 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   return next;
 }
 
+/* Whose mark any of the words is. */
+static const nxc_relative *relative_of(const nxc_arguments *to, const nxc_launch_words *words) {
+  const nxc_relative *found = NULL;
+  for (size_t i = 0; i < words->n_items && found == NULL; i++) {
+    const char *text = words->items[i].text;
+    if (strncmp(text, "--", 2) != 0) continue;
+    const char *name = nxc_arena_strndup(to->arena, text + 2, strcspn(text + 2, "="));
+    found = nxc_relative_find(to->dialect->name, name);
+  }
+  return found;
+}
+
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
   bool ended = false, many = false;
+  if (to->relative == NULL) to->relative = relative_of(to, words);
   for (size_t i = 0; i < words->n_items;) {
     many = many || is_many(words, i);
     const char *text = words->items[i].text;

@@ -12,6 +12,7 @@
 #include "compiler/config/front/shell/script.h"
 #include "compiler/settings/catalogue.h"
 #include "compiler/settings/programs.h"
+#include "compiler/settings/relatives.h"
 
 typedef struct nxc_arguments {
   nxc_arena *arena;
@@ -20,6 +21,7 @@ typedef struct nxc_arguments {
   nxc_node *map;
   bool open; /* a word that nothing here tells may be any option */
   const nxc_program_row *program; /* whose options they are; NULL: of the training of a decoder */
+  const nxc_relative *relative;   /* the code that they are for instead; NULL: the system itself */
   const nxc_source *over; /* options of other sources give way to this one's; NULL: every option once */
 } nxc_arguments;
 

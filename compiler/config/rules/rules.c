@@ -222,6 +222,19 @@ static nxc_repair repair_of(nxc_rule_run *run, const nxc_rule_row *rule) {
   return sets ? nxc_repair_value(run->arena, bound->node, value, false) : (nxc_repair){0};
 }
 
+/* A code that grew out of the system may have its own mind about what that demands. */
+static nxc_severity severity_of(const nxc_rule_run *run, const nxc_rule_row *rule) {
+  bool relative = run->binding != NULL && run->binding->relative != NULL && rule->dialect != NULL;
+  return relative && rule->severity == NXC_SEVERITY_ERROR ? NXC_SEVERITY_WARNING : rule->severity;
+}
+
+/* Whether the rule is about an old name that such a code has still. */
+static bool is_about_own(const nxc_rule_run *run, const nxc_rule_row *rule) {
+  const nxc_relative *relative = run->binding != NULL ? run->binding->relative : NULL;
+  bool option = rule->at != NULL && rule->at[0] == '@';
+  return relative != NULL && option && nxc_relative_has(relative, rule->at + 1);
+}
+
 static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
                    const nxc_expression *when) {
   nxc_name *names;
@@ -238,7 +251,7 @@ static void report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expres
   if (at.source == NULL && wanted != NULL && wanted->n_names > 0)
     at = place_of_section(run, &wanted->names[0]);
   nxc_sink_report(run->sink, &(nxc_finding){.id = rule->id,
-                                            .severity = rule->severity,
+                                            .severity = severity_of(run, rule),
                                             .message = fill(run, rule->message),
                                             .at = at,
                                             .fix = rule->fix ? fill(run, rule->fix) : NULL,
@@ -473,11 +486,11 @@ static bool check_rows(nxc_rule_run *run, const nxc_rule_row *rows, size_t n_row
   for (size_t i = 0; i < n_rows; i++) {
     const nxc_rule_row *rule = &rows[i];
     if (rule->require == NULL || !applies(run, rule) || is_broken(run, rule->after)) continue;
-    if (run->structural && !rule->structural) continue;
+    if (is_about_own(run, rule) || (run->structural && !rule->structural)) continue;
     if (check_one(run, rule)) continue;
     run->broken = nxc_arena_grow(run->arena, run->broken, run->n_broken, sizeof *run->broken);
     run->broken[run->n_broken++] = rule;
-    if (rule->severity == NXC_SEVERITY_ERROR) ok = false;
+    if (severity_of(run, rule) == NXC_SEVERITY_ERROR) ok = false;
   }
   return ok;
 }

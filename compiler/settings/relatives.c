@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/settings/relatives.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const nxc_relative relatives[] = {
+#define RELATIVE(system, name, marks, own) {#system, name, marks, own},
+#define RELATIVE_WORD(name, option, word, known)
+#define PAST(system, option, until, now)
+#include "schema/relatives.def"
+#undef RELATIVE
+#undef RELATIVE_WORD
+#undef PAST
+};
+
+static const struct {
+  const char *name, *option, *word, *known;
+} relative_words[] = {
+#define RELATIVE(system, name, marks, own)
+#define RELATIVE_WORD(name, option, word, known) {name, option, word, known},
+#define PAST(system, option, until, now)
+#include "schema/relatives.def"
+#undef RELATIVE
+#undef RELATIVE_WORD
+#undef PAST
+};
+
+static const nxc_past_option past_options[] = {
+#define RELATIVE(system, name, marks, own)
+#define RELATIVE_WORD(name, option, word, known)
+#define PAST(system, option, until, now) {#system, option, until, now},
+#include "schema/relatives.def"
+#undef RELATIVE
+#undef RELATIVE_WORD
+#undef PAST
+};
+
+/* Whether it is one of the words that blanks part. */
+static bool is_among(const char *words, const char *word) {
+  size_t n_word = strlen(word);
+  for (const char *at = words; n_word > 0 && (at = strstr(at, word)) != NULL; at++) {
+    bool begins = at == words || at[-1] == ' ', ends = at[n_word] == '\0' || at[n_word] == ' ';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+const nxc_relative *nxc_relative_find(const char *system, const char *option) {
+  for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++)
+    if (strcmp(relatives[i].system, system) == 0 && is_among(relatives[i].marks, option))
+      return &relatives[i];
+  return NULL;
+}
+
+const nxc_past_option *nxc_past_option_find(const char *system, const char *option) {
+  for (size_t i = 0; i < sizeof past_options / sizeof *past_options; i++)
+    if (strcmp(past_options[i].system, system) == 0 && strcmp(past_options[i].option, option) == 0)
+      return &past_options[i];
+  return NULL;
+}
+
+/* They grew out of what the system was. */
+bool nxc_relative_has(const nxc_relative *relative, const char *option) {
+  return is_among(relative->marks, option) || is_among(relative->own, option) ||
+         nxc_past_option_find(relative->system, option) != NULL;
+}
+
+const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word) {
+  for (size_t i = 0; i < sizeof relative_words / sizeof *relative_words; i++)
+    if (strcmp(relative_words[i].name, relative->name) == 0 &&
+        strcmp(relative_words[i].option, option) == 0 && strcmp(relative_words[i].word, word) == 0)
+      return relative_words[i].known;
+  return NULL;
+}

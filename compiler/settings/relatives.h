@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is no option of a system as it is known here, and was one, or is one of a code that grew out of it
+ * (schema/relatives.def). */
+#ifndef NXC_RELATIVES_H
+#define NXC_RELATIVES_H
+
+#include <stdbool.h>
+
+typedef struct nxc_relative {
+  const char *system; /* the dialect */
+  const char *name;   /* "Megatron-DeepSpeed" */
+  const char *marks;  /* options that nothing else has */
+  const char *own;    /* others that the system does not have */
+} nxc_relative;
+
+typedef struct nxc_past_option {
+  const char *system, *option;
+  const char *until; /* "2023-09" */
+  const char *now;   /* the option that says the same; "": none does */
+} nxc_past_option;
+
+/* Whose mark this option is. NULL: nobody's. */
+const nxc_relative *nxc_relative_find(const char *system, const char *option);
+/* Whether it has the option and the system as it is known here has not. */
+bool nxc_relative_has(const nxc_relative *relative, const char *option);
+/* What the system writes for its word of an option that both have. NULL: none is known. */
+const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word);
+/* NULL: the system never had it, or has it still. */
+const nxc_past_option *nxc_past_option_find(const char *system, const char *option);
+
+#endif
