@@ -3,15 +3,15 @@
 #include "runtime/comm/comm_transport.h"
 
 #include "runtime/world/clock.h"
+#include "runtime/world/pause.h"
 
-#include <sched.h>
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { POLLS_BEFORE_YIELD = 1024, POLLS_BEFORE_NAP = 16, NAP_NS = 20000, POLLS_PER_CLOCK = 256 };
+enum { SPINS = 1024, NAP_US = 20, POLLS_PER_CLOCK = 256 };
 
 static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
   const nxr_collective_spec spec = {.op = (nx_op)NXR_VOTE,
@@ -218,15 +218,6 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   nxr_comm_unlock(comm);
 }
 
-/* Where ranks share cores a yield often gives the core to another that waits; a nap leaves it to one that
- * works. */
-static void pause_between_polls(const nxr_comm *comm, uint32_t polls) {
-  static const struct timespec nap = {.tv_nsec = NAP_NS};
-  bool crowded = comm->world->crowded;
-  if (crowded && polls > POLLS_BEFORE_NAP) nanosleep(&nap, NULL);
-  else if (crowded || polls > POLLS_BEFORE_YIELD) sched_yield();
-}
-
 /* Since when the rank that a wait is for has given no sign of life. */
 typedef struct patience {
   double since_s;
@@ -273,9 +264,11 @@ static bool poll(nxr_comm *comm, nxr_collective *collective, uint32_t polls, pat
 
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
   patience with = {.peer = NX_NONE};
+  nxr_pause pause = {
+      .spins = SPINS, .yields = UINT32_MAX, .nap_us = NAP_US, .crowded = comm->world->crowded};
   if (collective->active) {
     delay(comm);
-    for (uint32_t polls = 1; !poll(comm, collective, polls, &with); polls++) pause_between_polls(comm, polls);
+    while (!poll(comm, collective, pause.polls + 1, &with)) nxr_pause_once(&pause);
   }
   if (with.peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
   nxr_staged_join(comm, collective);

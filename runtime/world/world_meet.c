@@ -2,14 +2,13 @@
 #include "runtime/world/world_meet.h"
 
 #include "runtime/world/clock.h"
+#include "runtime/world/pause.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { POLLS_PER_CLOCK = 64, POLLS_BEFORE_SLEEP = 1 << 14, POLLS_WHERE_CROWDED = 64, SLEEP_US = 200 };
+enum { POLLS_PER_CLOCK = 64, YIELDS = 1 << 14, NAP_US = 200 };
 enum { WORDS, BYTES };           /* tags */
 enum { PIECE_BYTES = 64 << 10 }; /* of what is exchanged: whole numbers, whatever their type */
 enum { COME = 1, ALIVE, WAIT, GO }; /* a rank to rank 0: COME, ALIVE; rank 0 to a rank: WAIT, GO */
@@ -79,9 +78,8 @@ static _Noreturn void give_up_on(const nxr_world *world, uint32_t rank) {
 }
 
 /* MPICH's own waiting never gives its core away, which costs milliseconds where ranks share cores. */
-static void pause_between_polls(const nxr_world *world, unsigned polls) {
-  if (polls < (world->crowded ? POLLS_WHERE_CROWDED : POLLS_BEFORE_SLEEP)) sched_yield();
-  else usleep(SLEEP_US);
+static nxr_pause pausing(const nxr_world *world) {
+  return (nxr_pause){.yields = YIELDS, .nap_us = NAP_US, .crowded = world->crowded};
 }
 
 /* One message to a rank at a time; where the last one has not left yet this one is dropped unless it `must`
@@ -90,9 +88,10 @@ static void say(const nxr_world *world, uint32_t index, int32_t what, bool must)
   peer *to = &peers[index];
   double since = nxr_clock_s();
   int sent = 0;
-  for (unsigned polls = 1; MPI_Test(&to->out, &sent, MPI_STATUS_IGNORE) == MPI_SUCCESS && !sent; polls++) {
+  nxr_pause pause = pausing(world);
+  while (MPI_Test(&to->out, &sent, MPI_STATUS_IGNORE) == MPI_SUCCESS && !sent) {
     if (!must) return;
-    pause_between_polls(world, polls);
+    nxr_pause_once(&pause);
     if (nxr_clock_s() - since > world->deadline_s) give_up_on(world, index);
   }
   to->answer = what;
@@ -129,9 +128,9 @@ static void comfort(const nxr_world *world) {
 static void receive_all(nxr_world *world) {
   double since = nxr_clock_s(), now = since;
   hear(now);
-  for (unsigned polls = 1; n_come + 1 < world->size; polls++) {
-    pause_between_polls(world, polls);
-    if (polls % POLLS_PER_CLOCK == 0) now = nxr_clock_s();
+  for (nxr_pause pause = pausing(world); n_come + 1 < world->size;) {
+    nxr_pause_once(&pause);
+    if (pause.polls % POLLS_PER_CLOCK == 0) now = nxr_clock_s();
     hear(now);
     if (is_time_for_sign(world, now)) comfort(world);
     for (uint32_t i = 1; i < world->size; i++) {
@@ -154,7 +153,7 @@ static void come(nxr_world *world) {
   peer *first = &peers[0];
   double since = nxr_clock_s(), patience = world->deadline_s + 1 + world->deadline_s / SIGNS_PER_DEADLINE;
   say(world, 0, COME, true);
-  for (unsigned polls = 1;; polls++) {
+  for (nxr_pause pause = pausing(world);;) {
     int heard = 0, sent = 0;
     MPI_Test(&first->in, &heard, MPI_STATUS_IGNORE);
     if (heard) {
@@ -164,8 +163,8 @@ static void come(nxr_world *world) {
       since = nxr_clock_s();
     }
     MPI_Test(&first->out, &sent, MPI_STATUS_IGNORE);
-    pause_between_polls(world, polls);
-    if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > patience) give_up_on(world, 0);
+    nxr_pause_once(&pause);
+    if (pause.polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > patience) give_up_on(world, 0);
   }
 }
 
@@ -184,10 +183,10 @@ void nxr_meet(nxr_world *world) {
 /* Waits for a message from a rank, or to it. */
 static void complete_with(const nxr_world *world, MPI_Request *request, uint32_t rank) {
   double since = nxr_clock_s();
-  unsigned polls = 0;
+  nxr_pause pause = pausing(world);
   for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
-    pause_between_polls(world, ++polls);
-    if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s) give_up_on(world, rank);
+    nxr_pause_once(&pause);
+    if (pause.polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s) give_up_on(world, rank);
   }
 }
 
@@ -243,10 +242,10 @@ void nxr_world_beat(void) {
 
 void nxr_meet_complete(const nxr_world *world, MPI_Request *request) {
   double since = nxr_clock_s();
-  unsigned polls = 0;
+  nxr_pause pause = pausing(world);
   for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
-    pause_between_polls(world, ++polls);
-    if (polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s)
+    nxr_pause_once(&pause);
+    if (pause.polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s)
       give_up(world, "another rank");
   }
 }

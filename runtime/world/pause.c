@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/world/pause.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { YIELDS_PER_LOOK = 16 };
+
+/* A yield that lets another run counts as an involuntary switch; one that finds nobody counts as none. */
+static void look_who_ran(nxr_pause *pause, uint32_t n_yields) {
+  struct rusage usage;
+  if (n_yields % YIELDS_PER_LOOK != 0 || getrusage(RUSAGE_THREAD, &usage) != 0) return;
+  pause->shared = n_yields > 0 && usage.ru_nivcsw - pause->switched >= YIELDS_PER_LOOK / 2;
+  pause->switched = usage.ru_nivcsw;
+}
+
+void nxr_pause_once(nxr_pause *pause) {
+  const struct timespec nap = {.tv_nsec = 1000L * pause->nap_us};
+  uint32_t polls = pause->polls++, spins = pause->crowded ? 0 : pause->spins;
+  if (polls < spins) return;
+  uint32_t n_yields = polls - spins;
+  bool tired = n_yields >= (pause->crowded ? YIELDS_PER_LOOK : pause->yields);
+  if (!tired && !pause->shared && !pause->crowded) look_who_ran(pause, n_yields);
+  if (tired || pause->shared) nanosleep(&nap, NULL);
+  else sched_yield();
+}

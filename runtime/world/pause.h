@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a thread does between two looks at whether others have come: it spins, then yields its core, then naps. Where
+ * ranks share cores, or other programs run on them, a yield often gives the core to another that waits; a nap leaves
+ * it to one that works. */
+#ifndef NXR_PAUSE_H
+#define NXR_PAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One wait. The first four are for the caller to say, the rest begins as zeros. */
+typedef struct nxr_pause {
+  uint32_t spins, yields; /* at most so many before it naps, where the cores are its own */
+  uint32_t nap_us;
+  bool crowded;           /* they are not: nxr_world.crowded */
+  uint32_t polls;         /* pauses so far */
+  long switched;          /* how often another had run, by the kernel's count, when it looked last */
+  bool shared;            /* another runs on this core */
+} nxr_pause;
+
+void nxr_pause_once(nxr_pause *pause);
+
+#endif
