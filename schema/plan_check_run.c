@@ -102,7 +102,8 @@ bool nx_check_run_counts(const nx_checker *check) {
     return nx_flaw(check, names, "the run's names are malformed");
   if (!(names->save_after_s >= 0) || !isfinite(names->save_after_s) || !(names->save_epochs >= 0) ||
       !isfinite(names->save_epochs) || !nx_is_provenance_text(plan, names->temporary) ||
-      !nx_is_provenance_text(plan, names->link_name) || names->strictness >= NX_STRICT_END ||
+      !nx_is_provenance_text(plan, names->link_name) || !nx_is_provenance_text(plan, names->checkpoints) ||
+      names->strictness >= NX_STRICT_END ||
       !(names->peak_flops >= 0) || !isfinite(names->peak_flops) || names->timers > 2 ||
       names->timers_over >= NX_TIMERS_END)
     return nx_flaw(check, names, "what the run writes is malformed");

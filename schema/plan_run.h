@@ -198,8 +198,10 @@ typedef struct nx_run_names {
   uint32_t
       load_states;   /* 1: of `load` the optimizer's states too, unless weights alone; 0: they begin anew */
   double peak_flops; /* of all ranks' products a second, on the machine that the plan is for; 0: not known */
+  uint32_t checkpoints; /* text: the folder that they are in; "": checkpoints in the run's */
+  uint32_t keep_states; /* newest checkpoints that have the optimizer's states; 0: all */
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 176, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 184, "plan run names");
 
 /* Of tensors that a folder of weights lacks, or has beyond the plan's: a mistake, or said, or passed over. */
 typedef enum nx_strictness {

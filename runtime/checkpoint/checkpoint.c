@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault) {
+  const nx_plan *plan = checkpoint->run.plan;
   bool good = checkpoint->world->rank != 0 ||
-              (nxr_folder_open(checkpoint->directory, resume, fault) &&
+              (nxr_folder_open(checkpoint->directory, nx_plan_text(plan, plan->run_names->checkpoints), resume, fault) &&
                (!checkpoint->temporary || nxr_folder_open_temporary(checkpoint->temporary, resume, fault)));
   return nxr_world_all(checkpoint->world, good);
 }

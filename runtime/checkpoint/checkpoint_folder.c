@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@
 
 enum { MOST_ATTEMPTS = 100 };
 
-/* Of this process's run; the lock goes with it. */
-static int lock_file = -1;
+/* Of this process's run; the locks go with it. */
+static int lock_file = -1, lock_elsewhere = -1;
 
 bool nxr_folder_make(const char *path, nxr_fault *fault) {
   char part[NXR_PATH_BYTES];
@@ -123,6 +124,13 @@ static void look_around(const char *directory) {
   if (folder) closedir(folder);
 }
 
+static bool lock(int file, const char *directory, nxr_fault *fault) {
+  if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+    return true; /* not every file system locks */
+  return nxr_fault_set(fault, "another run is using the folder %s: wait for it, or choose another (--dir)",
+                       directory);
+}
+
 static bool take_lock(const char *directory, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   if (lock_file >= 0) close(lock_file);
@@ -130,10 +138,7 @@ static bool take_lock(const char *directory, nxr_fault *fault) {
   lock_file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_file < 0)
     return nxr_fault_set(fault, "cannot write in the run's folder: %s: %s", path, strerror(errno));
-  if (flock(lock_file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-    return true; /* not every file system locks */
-  return nxr_fault_set(fault, "another run is using the folder %s: wait for it, or choose another (--dir)",
-                       directory);
+  return lock(lock_file, directory, fault);
 }
 
 /* The plan may name a folder of another machine or user. */
@@ -143,13 +148,35 @@ static bool make_own(const char *path, nxr_fault *fault) {
          nxr_fault_set(fault, "%.800s: choose another folder for the run (run.directory, --dir)", why.text);
 }
 
-bool nxr_folder_open(const char *directory, bool resume, nxr_fault *fault) {
+/* Has PATH be a link to the folder `elsewhere`, which two runs may name; checkpoints that are there stay. */
+static bool link_elsewhere(const char *path, const char *elsewhere, nxr_fault *fault) {
+  char wanted[PATH_MAX], there[PATH_MAX];
+  if (!make_own(elsewhere, fault)) return false;
+  if (realpath(elsewhere, wanted) == NULL)
+    return nxr_fault_set(fault, "cannot find the folder %s: %s", elsewhere, strerror(errno));
+  if (lock_elsewhere >= 0) close(lock_elsewhere);
+  lock_elsewhere = open(wanted, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_elsewhere >= 0 && !lock(lock_elsewhere, wanted, fault)) return false;
+  rmdir(path); /* where nothing is in it */
+  if (symlink(wanted, path) == 0) return true;
+  if (errno != EEXIST) return nxr_fault_set(fault, "cannot make the link %s: %s", path, strerror(errno));
+  return (realpath(path, there) && strcmp(there, wanted) == 0) ||
+         nxr_fault_set(fault,
+                       "%s is not %s (checkpoint.directory): move its checkpoints there and remove it, or leave "
+                       "the setting out",
+                       path, wanted);
+}
+
+bool nxr_folder_open(const char *directory, const char *elsewhere, bool resume, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   uint64_t newest;
   if (strlen(directory) > NXR_PATH_BYTES - 128)
     return nxr_fault_set(fault, "the name of the run's folder is too long");
+  bool apart = elsewhere && elsewhere[0] != '\0';
   parent_path(directory, path);
-  if (!make_own(path, fault) || !take_lock(directory, fault)) return false;
+  if (!make_own(apart ? directory : path, fault) || !take_lock(directory, fault) ||
+      (apart && !link_elsewhere(path, elsewhere, fault)))
+    return false;
   if (!resume && nxr_folder_newest(directory, UINT64_MAX, &newest))
     return nxr_fault_set(fault,
                          "the folder %s has a run already, of %" PRIu64 " step%s: continue it with --resume, "
@@ -257,7 +284,7 @@ static own *find_best(own *list, size_t n, bool greatest) {
 
 /* The best are counted whether they are among the newest or not. */
 static void choose(own *list, size_t n, const nx_run_names *names) {
-  size_t n_newest = names->keep < 1 ? 1 : (size_t)names->keep;
+  size_t n_newest = names->keep < 0 ? n : names->keep < 1 ? 1 : (size_t)names->keep;
   for (int32_t i = 0; i != names->best; i++) {
     own *best = find_best(list, n, names->rules & NX_RUN_BEST_IS_GREATEST);
     if (best == NULL) break;
@@ -268,15 +295,28 @@ static void choose(own *list, size_t n, const nx_run_names *names) {
     if (list[i].step % names->retain_every == 0) list[i].stays = true;
 }
 
+static void warn(const char *directory, uint64_t step, const char *what) {
+  char path[NXR_PATH_BYTES];
+  int error = errno;
+  nxr_folder_path(directory, step, "", path);
+  fprintf(stderr, "nxrun: cannot remove %s %s: %s; the training goes on\n", what, path, strerror(error));
+}
+
+static void remove_states(const char *directory, const own *list, size_t n, size_t n_newest) {
+  char path[NXR_PATH_BYTES];
+  for (size_t i = 0; n_newest > 0 && i + n_newest < n; i++) {
+    nxr_folder_path(directory, list[i].step, "", path);
+    if (!list[i].stays || nxr_checkpoint_remove_states(path, list[i].step)) continue;
+    warn(directory, list[i].step, "the optimizer's state from");
+    break;
+  }
+}
+
 /* Frees the list. */
 static void remove_others(const char *directory, own *list, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (list[i].stays || remove_checkpoint(directory, list[i].step)) continue;
-    char path[NXR_PATH_BYTES];
-    int error = errno;
-    nxr_folder_path(directory, list[i].step, "", path);
-    fprintf(stderr, "nxrun: cannot remove the old checkpoint %s: %s; the training goes on\n", path,
-            strerror(error));
+    warn(directory, list[i].step, "the old checkpoint");
     break;
   }
   free(list);
@@ -284,8 +324,10 @@ static void remove_others(const char *directory, own *list, size_t n) {
 
 void nxr_folder_prune(const char *directory, const nx_run_names *names) {
   size_t n = 0;
-  own *list = names->keep < 0 ? NULL : list_own(directory, &n);
+  if (names->keep < 0 && names->keep_states == 0) return;
+  own *list = list_own(directory, &n);
   choose(list, n, names);
+  remove_states(directory, list, n, names->keep_states);
   remove_others(directory, list, n);
 }
 

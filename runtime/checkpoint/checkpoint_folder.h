@@ -20,8 +20,9 @@
 enum { NXR_PATH_BYTES = 4096 };
 
 /* Makes the folder, takes its lock (until the process ends or opens another) and clears away what a killed
- * run left. Without `resume` a folder that has checkpoints is refused. */
-bool nxr_folder_open(const char *directory, bool resume, nxr_fault *fault);
+ * run left. Without `resume` a folder that has checkpoints is refused. Where they shall be `elsewhere` (NULL,
+ * "": they are not), DIR/checkpoints is a link to that folder. */
+bool nxr_folder_open(const char *directory, const char *elsewhere, bool resume, nxr_fault *fault);
 
 /* DIR/checkpoints/step-NNNNNN followed by `rest`. */
 void nxr_folder_path(const char *directory, uint64_t step, const char *rest, char path[NXR_PATH_BYTES]);
@@ -34,7 +35,8 @@ bool nxr_folder_newest(const char *directory, uint64_t below, uint64_t *step);
 bool nxr_folder_begin(const char *directory, uint64_t step, char path[NXR_PATH_BYTES], nxr_fault *fault);
 bool nxr_folder_publish(const char *directory, uint64_t step, const char *temporary, nxr_fault *fault);
 /* Of nxrun's own keeps the newest, as many as `keep` says (below 0: all; one at least), and the best by their
- * scores; removes the others, oldest first. One that cannot be removed is a warning. */
+ * scores; removes the others, oldest first, and from those that stay the optimizer's states, but of the
+ * newest `keep_states`. What cannot be removed is a warning. */
 void nxr_folder_prune(const char *directory, const nx_run_names *names);
 /* Of a folder of temporary checkpoints, which is a run's folder without a lock: all but the newest go; and
  * all of them where a run begins that does not resume. */

@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/checkpoint_remove.h"
 
 #include "runtime/checkpoint/checkpoint_beside.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_manifest.h"
 #include "schema/signature.h"
 
@@ -9,11 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char MARK[] = "unfinished", MANIFEST[] = "manifest.json", ENDING[] = ".safetensors";
+static const char MARK[] = "unfinished", MANIFEST[] = "manifest.json", ENDING[] = ".safetensors",
+                  NEXT_MANIFEST[] = "manifest.json.next", REMOVED[] = "removed", WEIGHTS[] = "model";
 
 /* NULL where it is a link, or no folder. */
 static DIR *open_folder(const char *path) {
@@ -30,23 +33,33 @@ static const char *next_name(DIR *folder) {
   return NULL;
 }
 
+static bool lists(const json_t *names, const char *name) {
+  size_t i;
+  json_t *at;
+  json_array_foreach((json_t *)(uintptr_t)names, i, at)
+    if (json_is_string(at) && strcmp(json_string_value(at), name) == 0) return true;
+  return false;
+}
+
 /* A name that a checkpoint has: one of the manifest's files, or without a manifest any that could be. */
-static bool is_known(const char *name, const json_t *files) {
+static bool is_known(const char *name, const json_t *manifest) {
   size_t length = strlen(name), ending = sizeof ENDING - 1;
-  if (strcmp(name, MARK) == 0 || strcmp(name, MANIFEST) == 0 || nxr_beside_is_known(name) ||
+  if (strcmp(name, MARK) == 0 || strcmp(name, MANIFEST) == 0 || strcmp(name, NEXT_MANIFEST) == 0 || nxr_beside_is_known(name) ||
       strcmp(name, NX_SUMS_FILE) == 0 || strcmp(name, NX_SUMS_FILE NX_SIGNATURE_ENDING) == 0)
     return true;
-  if (files) return json_object_get(files, name) != NULL;
+  if (manifest)
+    return json_object_get(json_object_get(manifest, "files"), name) != NULL ||
+           lists(json_object_get(manifest, REMOVED), name);
   return length > ending && strcmp(name + length - ending, ENDING) == 0;
 }
 
 /* Whether all that is there are plain files with names of a checkpoint; counts them. */
-static bool holds_only_known(DIR *folder, const json_t *files, uint32_t *n) {
+static bool holds_only_known(DIR *folder, const json_t *manifest, uint32_t *n) {
   *n = 0;
   for (const char *name; (name = next_name(folder)) != NULL; ++*n) {
     struct stat status;
     bool plain = fstatat(dirfd(folder), name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
-    if (!plain || !is_known(name, files)) return false;
+    if (!plain || !is_known(name, manifest)) return false;
   }
   return true;
 }
@@ -59,13 +72,76 @@ bool nxr_checkpoint_is_own(const char *path, uint64_t step) {
   if (folder == NULL) return false;
   bool own = nxr_manifest_read(path, step, &manifest, &none);
   if (own) {
-    const json_t *files = json_object_get(manifest, "files");
-    own = json_is_object(files) && holds_only_known(folder, files, &n);
+    own = json_is_object(json_object_get(manifest, "files")) && holds_only_known(folder, manifest, &n);
     json_decref(manifest);
   }
   closedir(folder);
   return own;
 }
+
+/* ---- states ---- */
+
+static bool is_weights(const char *name) {
+  return strncmp(name, WEIGHTS, sizeof WEIGHTS - 1) == 0 || strcmp(name, NXR_ADAPTER_FILE) == 0;
+}
+
+/* What a manifest says of a checkpoint without states; false where it has none. */
+static bool forget_states(json_t *manifest) {
+  json_t *files = json_object_get(manifest, "files"), *removed = json_array(), *file;
+  const char *name;
+  void *next;
+  json_object_foreach_safe(files, next, name, file) {
+    if (is_weights(name)) continue;
+    json_array_append_new(removed, json_string(name));
+    json_object_del(files, name);
+  }
+  bool some = json_array_size(removed) > 0;
+  if (some) json_object_set(manifest, REMOVED, removed);
+  json_decref(removed);
+  return some;
+}
+
+static bool replace_manifest(const char *folder, const json_t *manifest) {
+  char from[NXR_PATH_BYTES], to[NXR_PATH_BYTES];
+  nxr_fault none;
+  snprintf(from, sizeof from, "%s/%s", folder, NEXT_MANIFEST);
+  snprintf(to, sizeof to, "%s/%s", folder, MANIFEST);
+  unlink(from); /* of a run that was killed */
+  char *text = json_dumps(manifest, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  bool good = text && nxr_write_text(folder, NEXT_MANIFEST, text, &none) && rename(from, to) == 0 &&
+              nxr_folder_sync(folder, &none);
+  free(text);
+  return good;
+}
+
+static bool remove_listed(const char *folder, const json_t *names) {
+  char path[NXR_PATH_BYTES];
+  size_t i;
+  json_t *at;
+  bool good = true;
+  json_array_foreach((json_t *)(uintptr_t)names, i, at) {
+    const char *name = json_string_value(at);
+    if (name == NULL || strchr(name, '/') != NULL) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    good = (unlink(path) == 0 || errno == ENOENT) && good;
+  }
+  return good;
+}
+
+bool nxr_checkpoint_remove_states(const char *folder, uint64_t step) {
+  char sums[NXR_PATH_BYTES];
+  json_t *manifest;
+  nxr_fault none;
+  snprintf(sums, sizeof sums, "%s/" NX_SUMS_FILE, folder);
+  if (access(sums, F_OK) == 0) return true;
+  if (!nxr_manifest_read(folder, step, &manifest, &none)) return false;
+  bool good = (!forget_states(manifest) || replace_manifest(folder, manifest)) &&
+              remove_listed(folder, json_object_get(manifest, REMOVED));
+  json_decref(manifest);
+  return good;
+}
+
+/* ---- unfinished ones ---- */
 
 static void mark_path(const char *folder, char path[NXR_PATH_BYTES]) {
   snprintf(path, NXR_PATH_BYTES, "%s/%s", folder, MARK);

@@ -12,6 +12,10 @@
 
 bool nxr_checkpoint_is_own(const char *folder, uint64_t step);
 
+/* Leaves of a checkpoint its weights alone. Its manifest forgets the other files first, and names them as
+ * `removed`: so a removal that is cut short can be ended. One that is signed is left as it is. */
+bool nxr_checkpoint_remove_states(const char *folder, uint64_t step);
+
 /* Marks a folder as unfinished, or takes the mark away; false with errno. */
 bool nxr_unfinished_mark(const char *folder);
 bool nxr_unfinished_unmark(const char *folder);

@@ -71,6 +71,21 @@ report 'links have names for people, and go with their checkpoints' $?
 plan bad 'checkpoint.link_name="{nothing}"'
 expect 'a name that is none' 1 'checkpoint.link_name makes no name' $run bad.bin --dir bad
 
+plan states checkpoint.every_steps=6 checkpoint.keep_optimizer=1 checkpoint.directory="$PWD/apart"
+expect 'checkpoints in a folder of their own' 0 'step 24/24' $run states.bin --dir states
+has 'to which the run has a link' states '6 12 18 24'
+(cd apart && ls step-*/moment1.safetensors step-*/model.safetensors | tr '\n' ' ') >out
+[ "$(cat out)" = "step-000006/model.safetensors step-000012/model.safetensors step-000018/model.safetensors step-000024/model.safetensors step-000024/moment1.safetensors " ]
+report 'the newest alone has states of the optimizer' $?
+same 'and is the same' plain states
+mkdir stripped && cp -r apart stripped/checkpoints && rm -r stripped/checkpoints/step-000024
+expect 'an older one has weights alone' 1 'step-000018 has no state of the optimizer' $run plain.bin --dir stripped --resume
+plan weights checkpoint.load=stripped checkpoint.weights_only=true schedule.max_steps=1
+expect 'with which a run can begin' 0 'begins with the weights of stripped/checkpoints/step-000018' $run weights.bin --dir weights
+expect 'a folder that has checkpoints is refused' 1 'states2 has a run already' $run states.bin --dir states2
+mkdir -p states3/checkpoints/step-000001
+expect 'and one whose own are elsewhere' 1 'states3/checkpoints is not .*/apart (checkpoint.directory)' $run states.bin --dir states3
+
 plan temporary checkpoint.temporary_every=5 checkpoint.temporary_directory="$PWD/elsewhere"
 cat >end_at <<'END'
 #!/bin/sh

@@ -130,6 +130,8 @@ static void emit_saves(nxc_emitter *e, nx_run_names *names) {
   names->save_samples = int_or_none(s, NX_SETTING_CHECKPOINT_EVERY_SAMPLES);
   names->save_epochs = number_or_none(s, NX_SETTING_CHECKPOINT_EVERY_EPOCHS);
   names->retain_every = (uint32_t)int_or_none(s, NX_SETTING_CHECKPOINT_RETAIN_EVERY);
+  names->keep_states = (uint32_t)int_or_none(s, NX_SETTING_CHECKPOINT_KEEP_OPTIMIZER);
+  names->checkpoints = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_CHECKPOINT_DIRECTORY));
   names->temporary_every = (uint32_t)int_or_none(s, NX_SETTING_CHECKPOINT_TEMPORARY_EVERY);
   names->temporary = nxc_emit_provenance_text(e, folder[0] ? folder : "temporary");
   names->link_name = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_CHECKPOINT_LINK_NAME));
