@@ -70,16 +70,16 @@ pace() { # $pace: how long what takes 100 takes now, on this machine: by a loop 
   pace=$((now - before))
   [ $pace -ge 100 ] || pace=100
 }
-takes() { # NAME MOST ARGUMENTS...: no more milliseconds of a quiet processor, of three runs on average
-  name=$1 most=$(($2 * slowness))
-  shift 2
+takes() { # NAME MOST RUNS ARGUMENTS...: no more milliseconds of a quiet processor, of so many runs on average
+  name=$1 most=$(($2 * slowness)) runs=$3
+  shift 3
   pace
   first=$pace
   spent
   before=$now
-  for _ in 1 2 3; do "$nxcfg" "$@" >/dev/null 2>&1; done
+  for _ in $(seq "$runs"); do "$nxcfg" "$@" >/dev/null 2>&1; done
   spent
-  took=$(((now - before) / 3))
+  took=$(((now - before) / runs))
   pace
   [ $pace -ge $first ] || pace=$first
   [ $((took * 100)) -le $((most * pace)) ]
@@ -87,9 +87,9 @@ takes() { # NAME MOST ARGUMENTS...: no more milliseconds of a quiet processor, o
   echo "# it took $took ms, where 100 take $pace"
 }
 conf=../../../conf
-takes "405B on 16384 ranks" 10000 tune $conf/megatron/llama-405b.sh --machine device.yaml
-takes "7B on 8 ranks" 500 tune nxdt.yaml --machine device.yaml --world-size 8
-takes "the plan of 405B" 60 plan $conf/megatron/llama-405b.sh --machine h100 # 20 on a quiet machine
+takes "405B on 16384 ranks" 10000 1 tune $conf/megatron/llama-405b.sh --machine device.yaml
+takes "7B on 8 ranks" 500 3 tune nxdt.yaml --machine device.yaml --world-size 8
+takes "the plan of 405B" 60 3 plan $conf/megatron/llama-405b.sh --machine h100 # 20 on a quiet machine
 "$nxcfg" tune $conf/megatron/llama-405b.sh --machine device.yaml --deadline 0.01 | grep -q 'stopped by the deadline'
 result "a deadline stops the search" $?
 finish
