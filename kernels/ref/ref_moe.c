@@ -155,6 +155,13 @@ void ref_moe_imbalance(const ref_call *call) {
   }
 }
 
+void ref_moe_share(const ref_call *call) {
+  ref_operand counts = ref_in(call, 0), y = ref_out(call, 0);
+  double all = 0;
+  for (int64_t e = 0; e < y.n_elements; e++) all += ref_load(&counts, e);
+  for (int64_t e = 0; e < y.n_elements; e++) ref_store(&y, e, all > 0 ? ref_load(&counts, e) / all : 0);
+}
+
 int64_t ref_moe_index_work(const nxk_operator *operator) {
   return attribute(operator, NX_moe_index_destinations) * attribute(operator, NX_moe_index_experts);
 }

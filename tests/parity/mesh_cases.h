@@ -167,6 +167,21 @@ static const mesh few_expert_meshes[] = {
     {"tp2-sp-ep4", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1"), NULL},
     {"tp2-sp-etp2-ep2-gather", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("2") GATHER, NULL},
 };
+/* What one rank has in a micro-batch of two sequences two ranks have in one each; which sequences are in a
+ * pass, and so the load of the step so far, hangs on how many ranks share the batch. */
+#define MICRO(n) SET("batch.micro", n)
+static const mesh two_at_once = {"one", 1, WORLD("1") MICRO("2"), NULL};
+static const mesh ranks_experts[] = {
+    {"ep2-zero3", 2, WORLD("2") MICRO("1") EXPERT("2") ZERO("3"), NULL},
+    {"tp2-sp-ep4", 4, WORLD("4") MICRO("1") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1"), NULL},
+};
+static const mesh two_shares = {"dp2", 2, WORLD("2"), NULL};
+static const mesh step_experts[] = {
+    {"ep2-zero3", 2, WORLD("2") EXPERT("2") ZERO("3"), NULL},
+    {"tp2-sp-ep4", 4, WORLD("4") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1"), NULL},
+    {"pp2-vpp2-ep2", 4, WORLD("4") STAGES("2") CHUNKS("2") EXPERT("2"), NULL},
+    {"pp2-dp2-recompute", 4, WORLD("4") STAGES("2") SET("recompute.granularity", "full"), NULL},
+};
 static const mesh context_experts[] = {
     {"ring2-ep2", 2, WORLD("2") RING("2") EXPERT("2"), NULL},
     {"ring2-tp2-sp-ep4", 4, WORLD("4") RING("2") TENSOR("2") SEQUENCE EXPERT("4") EXPERT_TENSOR("1"), NULL},
@@ -186,9 +201,10 @@ static const mesh staged_experts[] = {
       SET("model.activation", "gelu_tanh") SET("model.bias", "true") SET("model.kv_heads", "4")          \
           SET("optimizer.epsilon", "1e-5")
 
-#define MIXTURE(top_k)                                                                                   \
-  SET("moe.experts", "4") SET("moe.top_k", top_k) SET("moe.ffn_hidden", "48") SET("batch.micro", "2") \
+#define EXPERTS(top_k)                                                        \
+  SET("moe.experts", "4") SET("moe.top_k", top_k) SET("moe.ffn_hidden", "48") \
       SET("moe.aux_loss_coef", "0.05") SET("moe.buffer_factor", "4")
+#define MIXTURE(top_k) EXPERTS(top_k) SET("batch.micro", "2")
 
 /* Divided gradients and parameters, and hybrid sharding, alone and with every other axis. */
 static const mesh zero[] = {
@@ -454,6 +470,11 @@ static const struct family {
     {"experts-gathered", MIXTURE("2") SET("moe.pre_softmax", "false"), gather_meshes, 4},
     {"experts-capacity", MIXTURE("2") SET("moe.capacity_factor", "0.8") SET("moe.aux_loss_scope", "sequence"),
      few_expert_meshes, 3},
+    {"experts-ranks",
+     EXPERTS("2") SET("batch.global", "2") SET("moe.aux_loss_over", "ranks") SET("moe.aux_loss_scope", "model"),
+     ranks_experts, 2, false, &two_at_once},
+    {"experts-step", EXPERTS("2") LAYERS("4") SET("moe.aux_loss_over", "step"), step_experts, 4, false,
+     &two_shares},
     {"experts-position", MIXTURE("1") SET("moe.capacity_factor", "1") SET("moe.drop_policy", "position"),
      few_expert_meshes, 3},
     {"experts-context", MIXTURE("2") SET("moe.capacity_factor", "0.8") SET("moe.drop_policy", "position"),

@@ -181,12 +181,17 @@ def mixture(w, cfg, h, a):
   return a.store(mixed), logits
 
 
-def balancing_loss(cfg, logits, top_k):
+def balancing_loss(cfg, logits, top_k, layer=0):
   """Of one list of tokens (all layers' in Hugging Face, a layer's in Megatron-LM): experts x the sum of mean
-  probability x mean count."""
+  probability x mean count, of these tokens, or of those of the step so far (cfg["so_far"], per layer)."""
   probabilities = torch.softmax(logits, -1)
-  counts = torch.nn.functional.one_hot(torch.topk(logits, top_k).indices, cfg["num_local_experts"]).sum(1)
-  return cfg["num_local_experts"] * (probabilities.mean(0) * counts.to(logits.dtype).mean(0)).sum()
+  counts = torch.nn.functional.one_hot(torch.topk(logits, top_k).indices, cfg["num_local_experts"]).sum((0, 1))
+  n = len(logits)
+  if cfg.get("aux_loss_over") == "step":
+    before, n_before = cfg["so_far"].get(layer, (0, 0))
+    counts, n = counts + before, n + n_before
+    cfg["so_far"][layer] = counts, n
+  return cfg["num_local_experts"] * (probabilities.mean(0) * counts.to(logits.dtype) / n).sum()
 
 
 def router_losses(cfg, logits):
@@ -194,7 +199,7 @@ def router_losses(cfg, logits):
   top_k, coefficient = cfg["num_experts_per_tok"], cfg["router_aux_loss_coef"]
   if cfg["aux_loss_scope"] == "model":
     return coefficient * balancing_loss(cfg, torch.cat(logits), top_k)
-  balance = sum(balancing_loss(cfg, layer, top_k) / top_k for layer in logits)
+  balance = sum(balancing_loss(cfg, layer, top_k, i) / top_k for i, layer in enumerate(logits))
   z = sum(torch.logsumexp(layer, -1).pow(2).mean() for layer in logits)
   return coefficient * balance + cfg["z_loss_coef"] * z
 

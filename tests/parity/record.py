@@ -54,6 +54,9 @@ BF16 = FP32 | {"parameter": "bf16", "residual": "bf16", "activation": "bf16", "l
 # How Hugging Face routes Mixtral and balances its load, and how Megatron-LM does by default (with a z-loss).
 HUGGING_FACE = {"pre_softmax": True, "aux_loss_scope": "model", "router_aux_loss_coef": 0.02, "z_loss_coef": 0.0}
 MEGATRON = {"pre_softmax": False, "aux_loss_scope": "layer", "router_aux_loss_coef": 0.05, "z_loss_coef": 0.01}
+# Loads of the step so far: Megatron-LM's global_aux_loss, and xorl's moe_global_load_balancing.
+MEGATRON_STEP = MEGATRON | {"aux_loss_over": "step"}
+XORL_STEP = HUGGING_FACE | {"aux_loss_over": "step"}
 
 
 def case(model, optimizer=ADAMW, schedule=COSINE, precision=FP32, layer_scaling=False, gradients=False,
@@ -79,6 +82,8 @@ CASES = {
     "gpt2_bf16": case("gpt2", optimizer=SLOW, schedule=LINEAR, precision=BF16, gradients=True),
     "mixtral_fp32": case("mixtral", gradients=True, mixture=HUGGING_FACE),
     "mixtral_megatron_fp32": case("mixtral", mixture=MEGATRON),
+    "mixtral_megatron_step_fp32": case("mixtral", mixture=MEGATRON_STEP),
+    "mixtral_xorl_step_fp32": case("mixtral", mixture=XORL_STEP),
     "mixtral_bf16": case("mixtral", optimizer=SLOW, schedule=COSINE | {"min_lr": 1e-4}, precision=BF16,
                          gradients=True, mixture=HUGGING_FACE),
 }
@@ -181,6 +186,7 @@ def gradients_of_step(forward, cfg, masters, tokens, step, a, micro):
   the micro-batch, and so a mean over micro-batches. The loss that is returned is without them."""
   leaves = {name: a.parameter(w) for name, w in masters.items()}
   total, count = 0.0, GLOBAL_BATCH * SEQUENCE
+  cfg = cfg | {"so_far": {}}
   for inputs, labels in micro_batches(tokens, step, micro):
     logits, router = forward(leaves, cfg, inputs, a)
     losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")

@@ -97,6 +97,7 @@ static void set_mixture(void) {
   set("moe.pre_softmax", "%s", pre_softmax ? "true" : "false");
   set("moe.normalize_top_k", "%s", pre_softmax ? "true" : "false");
   set("moe.aux_loss_scope", "%s", text("mixture", "aux_loss_scope"));
+  if (at("mixture", "aux_loss_over")) set("moe.aux_loss_over", "%s", text("mixture", "aux_loss_over"));
   set("moe.aux_loss_coef", "%.17g", number("mixture", "router_aux_loss_coef"));
   set("moe.z_loss_coef", "%.17g", number("mixture", "z_loss_coef"));
 }

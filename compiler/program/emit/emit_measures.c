@@ -9,13 +9,14 @@ static void emit_measure(nxc_emitter *e, const char *name, nxc_id value, const n
 }
 
 /* Router losses without their weights, as means over tokens and layers. The first element is the
- * load-balancing loss; where all layers share one it is no sum of theirs. */
+ * load-balancing loss, where it is a sum over each layer's tokens of a micro-batch. */
 static void emit_router(nxc_emitter *e, nxc_id losses) {
   const nxc_mixture *m = e->training->model.mixture;
   double n_layers = (double)nxc_model_mixtures(&e->training->model);
   nx_measure balance = {.flags = NX_MEASURE_OF_TOKENS, .factor = 1 / (n_layers * m->aux)};
   nx_measure z = {.flags = NX_MEASURE_OF_TOKENS, .element = 1, .factor = 1 / (n_layers * m->z)};
-  if (m->aux > 0 && m->aux_scope != NXC_AUX_OF_MODEL)
+  bool own = m->aux_scope != NXC_AUX_OF_MODEL && m->aux_over == NXC_AUX_OVER_MICRO_BATCH;
+  if (m->aux > 0 && own)
     emit_measure(e, "router_balance_loss", losses, &balance);
   if (m->z > 0) emit_measure(e, "router_z_loss", losses, &z);
 }

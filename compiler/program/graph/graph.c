@@ -190,3 +190,14 @@ void nxc_graph_fault(nxc_graph *graph, const char *format, ...) {
   graph->fault = nxc_arena_vprintf(graph->arena, format, args);
   va_end(args);
 }
+
+void nxc_clear_first(nxc_graph *graph, nxc_id value) {
+  nxc_program_list *list = &graph->programs[NXC_FORWARD];
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
+                                      .out = {value},
+                                      .attrs = {nxc_real(0)},
+                                      .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
+  nxc_id op = list->operators[list->n - 1];
+  memmove(list->operators + 1, list->operators, (list->n - 1) * sizeof *list->operators);
+  list->operators[0] = op;
+}

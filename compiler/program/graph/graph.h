@@ -285,6 +285,7 @@ typedef struct nxc_graph {
   nxc_fixed_value *fixed; /* the same in all graphs of a plan */
   size_t n_fixed;
   nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */
+  nxc_id *mixture_loads; /* per layer of the model: the load in its loss; NULL or 0: its router's own counts */
   nxc_id tied;         /* a parameter of this graph that is both embedding and output matrix; 0: none */
   nxc_id tied_gradient; /* its gradient as the output matrix, until both are added */
   nxc_fp8_product *fp8_products;
@@ -342,6 +343,8 @@ typedef struct nxc_op_request {
 
 /* Appends to the current program and returns the first output (0 where there is none). */
 nxc_id nxc_append(nxc_graph *graph, const nxc_op_request *request);
+/* Before all else in the first micro-batch: the value is 0. */
+void nxc_clear_first(nxc_graph *graph, nxc_id value);
 void nxc_program_push(nxc_graph *graph, nxc_program_list *list, nxc_id op);
 /* Marks the values that the host fills. */
 void nxc_graph_mark_inputs(const nxc_graph *graph, bool *is_input);

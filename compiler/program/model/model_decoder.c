@@ -400,6 +400,7 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
   nxc_id x = graph->is_first ? embed(&d) : receive(&d, NX_PORT_INPUT);
   for (int32_t layer = graph->first_layer; layer < graph->first_layer + graph->n_layers; layer++)
     x = one_layer(&d, layer, x);
+  nxc_moe_load_of_model(graph, t);
   if (!graph->is_last) {
     graph->ports[NX_PORT_OUTPUT] = x;
     receive(&d, NX_PORT_OUTPUT_GRADIENT);

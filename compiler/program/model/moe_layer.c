@@ -74,13 +74,46 @@ static nxc_id all_logits(const layer *l, nxc_id logits, nxc_rank_number *start) 
 }
 
 /* The load-balancing loss, in the unit of the cross-entropy's sum over tokens: of a layer (or sequence of it)
- * coefficient x E / (tokens x k) x sum of probability x count; of the model, as Hugging Face has it, both are
- * means over the tokens of all layers, and counts are not divided by k. */
+ * coefficient x E x sum of probability x share of the load; of the model, as Hugging Face has it, both are
+ * means over the tokens of all layers, and shares are those of a token, k times as much. Counts of tokens
+ * that are given are made shares by it. */
 static double aux_factor(const layer *l, int64_t n_tokens) {
-  double per_count = l->m->aux * (double)l->m->n_experts / (double)n_tokens;
-  if (l->m->aux_scope != NXC_AUX_OF_MODEL) return per_count / (double)l->m->top_k;
-  double n_layers = (double)nxc_model_mixtures(&l->t->model);
-  return per_count / (n_layers * n_layers);
+  const nxc_mixture *m = l->m;
+  double factor = m->aux * (double)m->n_experts, n_layers = (double)nxc_model_mixtures(&l->t->model);
+  bool of_model = m->aux_scope == NXC_AUX_OF_MODEL;
+  if (of_model) factor *= (double)m->top_k / n_layers;
+  if (m->aux_over != NXC_AUX_OVER_MICRO_BATCH) return factor;
+  return factor / ((double)(n_tokens * m->top_k) * (of_model ? n_layers : 1));
+}
+
+/* What the passes of the step have counted so far on this rank. */
+static nxc_id tally(nxc_graph *graph, nxc_id counts) {
+  const nxc_shape *of = &graph->values[counts].shape;
+  nxc_shape shape = nxc_shape_of(NX_f32, 1, (int64_t[]){of->dims[1]});
+  nxc_place_atoms(&shape.placement, nxc_atoms_placed(&of->placement, NXC_SPLIT), NXC_PARTIAL);
+  nxc_id sum = nxc_value_new(graph, "router.counts_of_step", NXC_ROLE_GRADIENT, &shape);
+  nxc_clear_first(graph, sum);
+  return sum;
+}
+
+/* Experts' shares of the load of more than a micro-batch, whose counts these are. They are kept whatever is
+ * computed again. */
+static nxc_id shares(nxc_graph *graph, const nxc_mixture *m, nxc_id counts) {
+  int32_t within = graph->layer;
+  graph->layer = -1;
+  nxc_op_request sum = {.op = NX_OP_bias_grad, .name = "load", .in = {counts}, .dtype = NX_f32};
+  if (m->aux_over == NXC_AUX_OVER_STEP) {
+    sum.out[0] = tally(graph, counts);
+    sum.attrs[NX_bias_grad_accumulate] = nxc_integer(1);
+  }
+  nxc_id load = nxc_append(graph, &sum);
+  uint32_t partial = placed(graph, load, NXC_PARTIAL);
+  const nxc_op_request whole = {
+      .op = NX_OP_all_reduce, .name = "whole_load", .in = {load}, .dtype = NX_f32, .group_atoms = partial};
+  if (partial) load = nxc_append(graph, &whole);
+  load = nxc_append(graph, &(nxc_op_request){.op = NX_OP_moe_share, .name = "load_shares", .in = {load}});
+  graph->layer = within;
+  return load;
 }
 
 /* Adds to the counts of all layers; they are kept whatever is computed again. */
@@ -93,6 +126,24 @@ static void count_for_model(nxc_graph *graph, nxc_id counts) {
         &(nxc_op_request){.op = NX_OP_add, .name = "counts_so_far", .in = {graph->mixture_counts, counts}});
   graph->mixture_counts = counts;
   graph->layer = within;
+}
+
+/* Whose load the layer's loss has, where it is not that of its own micro-batch alone. */
+static void note_load(const layer *l, nxc_id counts) {
+  nxc_graph *graph = l->graph;
+  if (l->m->aux_scope == NXC_AUX_OF_MODEL) {
+    count_for_model(graph, counts);
+  } else if (l->m->aux > 0 && l->m->aux_over != NXC_AUX_OVER_MICRO_BATCH) {
+    if (graph->mixture_loads == NULL)
+      graph->mixture_loads = nxc_arena_array(graph->arena, 2 * NXC_MOST_LAYERS, sizeof(nxc_id));
+    graph->mixture_loads[graph->layer] = shares(graph, l->m, counts);
+  }
+}
+
+void nxc_moe_load_of_model(nxc_graph *graph, const nxc_training *t) {
+  const nxc_mixture *m = t->model.mixture;
+  if (graph->mixture_counts && m->aux > 0 && m->aux_over != NXC_AUX_OVER_MICRO_BATCH)
+    graph->mixture_counts = shares(graph, m, graph->mixture_counts);
 }
 
 static void route(const layer *l, nxc_id x, routed *r) {
@@ -135,10 +186,10 @@ static void route(const layer *l, nxc_id x, routed *r) {
                     [NX_moe_route_top_groups] = nxc_integer(m->top_groups),
                     [NX_moe_route_group_best] = nxc_integer(m->group_best)}});
   r->weights = nxc_last_output(graph, 1);
-  nxc_id losses = nxc_last_output(graph, 3);
-  if (m->aux_scope == NXC_AUX_OF_MODEL) count_for_model(graph, nxc_last_output(graph, 2));
+  nxc_id counts = nxc_last_output(graph, 2), losses = nxc_last_output(graph, 3);
   if (graph->router_losses)
     nxc_append(graph, &(nxc_op_request){.op = NX_OP_add_up, .in = {losses}, .out = {graph->router_losses}});
+  note_load(l, counts);
 }
 
 /* ---- experts ---- */

@@ -15,5 +15,7 @@
 /* The mixture's output, placed as x is; the router reads `routed`, which may be x. */
 nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *training, const nxc_feed_forward_spec *spec,
                      nxc_id x, nxc_id routed);
+/* After the last layer: what a load-balancing loss over all layers reads. */
+void nxc_moe_load_of_model(nxc_graph *graph, const nxc_training *training);
 
 #endif

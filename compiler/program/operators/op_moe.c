@@ -49,7 +49,20 @@ static const char *infer_imbalance(const nxc_graph *graph, const nxc_operator_no
   return NULL;
 }
 
+static const char *infer_share(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *counts = nxc_in(graph, op, 0);
+  out[0] = nxc_shape_of(NX_f32, 2, (int64_t[]){1, counts->dims[0]});
+  return nxc_whole(counts);
+}
+
+const nxc_rule nxc_rule_moe_share = {.infer = infer_share};
 const nxc_rule nxc_rule_moe_imbalance = {.infer = infer_imbalance};
+
+/* The load in the load-balancing loss of the operator's layer. */
+static nxc_id load_of(const nxc_graph *graph, const nxc_operator_node *op, nxc_id counts) {
+  if (graph->mixture_counts) return graph->mixture_counts;
+  return graph->mixture_loads ? graph->mixture_loads[op->layer] : counts;
+}
 
 /* The losses are summands of the training's loss, in the unit of the cross-entropy's sum. */
 static void grad_route(nxc_grad *grad, const nxc_operator_node *op) {
@@ -59,11 +72,10 @@ static void grad_route(nxc_grad *grad, const nxc_operator_node *op) {
   double scale = nxc_grad_loss_scale(grad);
   if (op->n_in > 2) correct(grad, op);
   if (dweights == 0) return;
-  if (nxc_grad_graph(grad)->mixture_counts) counts = nxc_grad_graph(grad)->mixture_counts;
   const nxc_op_request request = {
       .op = NX_OP_moe_route_grad,
       .of = {logits},
-      .in = {dweights, logits, experts, counts},
+      .in = {dweights, logits, experts, load_of(nxc_grad_graph(grad), op, counts)},
       .attrs = {[NX_moe_route_grad_score] = op->attrs[NX_moe_route_score],
                 [NX_moe_route_grad_normalize] = op->attrs[NX_moe_route_normalize],
                 [NX_moe_route_grad_scale] = op->attrs[NX_moe_route_scale],

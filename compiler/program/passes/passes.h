@@ -71,9 +71,6 @@ typedef struct nxc_compressed_update {
 } nxc_compressed_update;
 void nxc_compression_update(nxc_graph *graph, const nxc_range_node *range, const nxc_compressed_update *u);
 
-/* Before all else in the first micro-batch: the value is 0. */
-void nxc_clear_first(nxc_graph *graph, nxc_id value);
-
 /* What is logged of a step (nxc_measures). Begin makes the sums; what adds to the zeros of gradients is
  * called for each whole gradient; build makes the sums whole, in the step. */
 void nxc_measures_begin(nxc_graph *graph, const nxc_training *training);

@@ -270,18 +270,6 @@ static void total_loss(step *s) {
   if (s->graph->metrics) s->graph->metrics_total = total(s, s->graph->metrics, "metrics_total");
 }
 
-/* Before all else in the first micro-batch. */
-void nxc_clear_first(nxc_graph *graph, nxc_id value) {
-  nxc_program_list *list = &graph->programs[NXC_FORWARD];
-  nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
-                                      .out = {value},
-                                      .attrs = {nxc_real(0)},
-                                      .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
-  nxc_id op = list->operators[list->n - 1];
-  memmove(list->operators + 1, list->operators, (list->n - 1) * sizeof *list->operators);
-  list->operators[0] = op;
-}
-
 /* A pair's ranks complete its sums before they count it; tokens are counted by whoever has them. */
 static nxc_id counted_elsewhere(nxc_graph *graph, const nxc_training *t, const char *name, int64_t n) {
   nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n});

@@ -17,6 +17,11 @@ static nxc_aux_scope scope_of(const nxc_settings *s) {
   return nxc_is(s, NX_SETTING_MOE_AUX_LOSS_SCOPE, "sequence") ? NXC_AUX_OF_SEQUENCE : NXC_AUX_OF_LAYER;
 }
 
+static nxc_aux_over over_of(const nxc_settings *s) {
+  if (nxc_is(s, NX_SETTING_MOE_AUX_LOSS_OVER, "step")) return NXC_AUX_OVER_STEP;
+  return nxc_is(s, NX_SETTING_MOE_AUX_LOSS_OVER, "ranks") ? NXC_AUX_OVER_RANKS : NXC_AUX_OVER_MICRO_BATCH;
+}
+
 nxc_mixture nxc_mixture_read(const nxc_settings *s) {
   nxc_mixture m = {.n_experts = nxc_int(s, NX_SETTING_MOE_EXPERTS),
                    .top_k = nxc_int(s, NX_SETTING_MOE_TOP_K),
@@ -34,6 +39,7 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .aux = nxc_number(s, NX_SETTING_MOE_AUX_LOSS_COEF),
                    .z = nxc_number(s, NX_SETTING_MOE_Z_LOSS_COEF),
                    .aux_scope = scope_of(s),
+                   .aux_over = over_of(s),
                    .gathers = nxc_is(s, NX_SETTING_MOE_DISPATCHER, "allgather"),
                    .jitter = nxc_number_or(s, NX_SETTING_MOE_INPUT_JITTER, 0),
                    .buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR)};

@@ -10,6 +10,9 @@
 
 typedef enum nxc_aux_scope { NXC_AUX_OF_LAYER, NXC_AUX_OF_SEQUENCE, NXC_AUX_OF_MODEL } nxc_aux_scope;
 
+/* Whose tokens are the load. */
+typedef enum nxc_aux_over { NXC_AUX_OVER_MICRO_BATCH, NXC_AUX_OVER_RANKS, NXC_AUX_OVER_STEP } nxc_aux_over;
+
 typedef struct nxc_mixture {
   int64_t n_experts, top_k;
   int64_t hidden;        /* width inside an expert */
@@ -29,6 +32,7 @@ typedef struct nxc_mixture {
   int64_t groups, top_groups, group_best; /* as of moe_route */
   double aux, z; /* coefficients */
   nxc_aux_scope aux_scope;
+  nxc_aux_over aux_over;
   bool gathers;         /* ranks gather all tokens instead of sending each to its experts */
   double jitter;        /* width of the noise on what routers read */
   double buffer_factor; /* room for rows, as a multiple of a balanced load */

@@ -170,6 +170,16 @@ kernel void moe_imbalance(OPERANDS) {
 }
 #endif
 
+#ifdef IS_moe_share
+kernel void moe_share(OPERANDS) {
+  long e = get_global_id(0);
+  double all = 0;
+  if (e >= YN(0)) return;
+  for (long i = 0; i < XN(0); i++) all += X0(i);
+  SET_Y0(e, all > 0 ? (float)(X0(e) / all) : 0);
+}
+#endif
+
 #ifdef IS_moe_index
 /* An item for each expert of a rank; more rows than there are end the run (the host reads `status`). */
 kernel void index_count(OPERANDS) {
