@@ -133,8 +133,9 @@ static void add_program(limit *l, const nx_plan *plan, uint32_t program, uint8_t
 }
 
 static void collect(limit *l, const nx_plan *plan) {
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_ITEMS]; i++) {
-    const nx_item *item = &plan->items[i];
+  const nx_schedule *training = nx_plan_schedule(plan, NX_SCHEDULE_TRAIN);
+  for (uint32_t i = 0; i < training->n_items; i++) {
+    const nx_item *item = &plan->items[training->first_item + i];
     if (item->stage != 0 || item->chunk >= plan->n[NX_SECTION_CHUNKS]) continue;
     add_program(l, plan, nx_item_program(plan, item), item->when);
   }
