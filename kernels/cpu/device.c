@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <xmmintrin.h>
 
-enum { FLUSH_DENORMALS = 0x8040 /* FTZ and DAZ of MXCSR */, PAGE_BYTES = 4096, SLAB_BYTES = 65536 };
+enum { FLUSH_DENORMALS = 0x8040 /* FTZ and DAZ of MXCSR */, PAGE_BYTES = 4096, SLAB_BYTES = 65536, HUGE_BYTES = 2 << 20 };
 
 bool cpu_fail(nxk_fault *fault, const char *format, ...) {
   va_list arguments;
@@ -29,12 +29,16 @@ static bool device_within(const nxk_device *device, uint64_t n_bytes, const char
                   what, (double)n_bytes / 1048576, (double)device->ceiling_bytes / 1048576);
 }
 
-/* Zeroed pages, touched, or NULL. */
+/* Zeroed pages, touched by all threads, or NULL. The kernel clears a page where it is first touched: a huge
+ * one at once. */
 static void *device_map(uint64_t n_bytes) {
   void *pages = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return NULL;
   madvise(pages, n_bytes, MADV_HUGEPAGE);
-  memset(pages, 0, n_bytes);
+  volatile char *touched = pages;
+#pragma omp parallel for schedule(static)
+  for (uint64_t huge = 0; huge < n_bytes; huge += HUGE_BYTES)
+    for (uint64_t at = huge; at < n_bytes && at < huge + HUGE_BYTES; at += PAGE_BYTES) touched[at] = 0;
   return pages;
 }
 

@@ -6,17 +6,64 @@
 #include "schema/normal.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Numbers of a row of a tensor from column 4 x column4 on, n4 times four. The bits are the same whatever
+ * vectors they are made in (schema/normal.h). */
+typedef struct drawing {
+  uint64_t seed, row;
+  uint32_t tensor_id, column4;
+  bool uniform;
+} drawing;
+
+static inline __attribute__((always_inline)) void draw_as(const drawing *d, int64_t n4, double *values) {
+  uint32_t words[NX_NORMALS];
+  for (int64_t i = 0; i < n4; i++) {
+    nx_philox bits = nx_normal_bits(d->seed, d->tensor_id, d->row, d->column4 + (uint32_t)i);
+    memcpy(words + 4 * i, bits.word, sizeof bits.word);
+  }
+  if (!d->uniform) nx_normals(words, 4 * n4, values);
+  for (int64_t i = 0; d->uniform && i < 4 * n4; i++) values[i] = nx_uniform(words[i]);
+}
+
+static void draw_plain(const drawing *d, int64_t n4, double *values) {
+  draw_as(d, n4, values);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void draw_avx2(const drawing *d, int64_t n4, double *values) {
+  draw_as(d, n4, values);
+}
+
+__attribute__((target("avx512f,avx512bw,avx512dq"))) static void draw_avx512(const drawing *d, int64_t n4,
+                                                                             double *values) {
+  draw_as(d, n4, values);
+}
+
+static void draw(const drawing *d, int64_t n4, double *values) {
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) draw_avx512(d, n4, values);
+  else if (__builtin_cpu_supports("avx2")) draw_avx2(d, n4, values);
+  else draw_plain(d, n4, values);
+}
+#else
+static void draw(const drawing *d, int64_t n4, double *values) {
+  draw_plain(d, n4, values);
+}
+#endif
 
 static void draw_row(uint64_t seed, uint32_t tensor_id, const nx_piece *piece, const nxr_span *span,
                      float *values) {
-  nx_philox bits = {{0}};
-  for (int64_t i = 0; i < span->n; i++) {
-    uint64_t column = (uint64_t)(span->column + i);
-    if (i == 0 || column % 4 == 0)
-      bits = nx_normal_bits(seed, tensor_id, (uint64_t)span->row, (uint32_t)(column / 4));
-    uint32_t word = bits.word[column % 4];
-    values[i] =
-        (float)(piece->init_std * (piece->init == NX_INIT_UNIFORM ? nx_uniform(word) : nx_normal(word)));
+  drawing d = {.seed = seed,
+               .row = (uint64_t)span->row,
+               .tensor_id = tensor_id,
+               .uniform = piece->init == NX_INIT_UNIFORM};
+  double drawn[NX_NORMALS];
+  for (int64_t from = 0, n; from < span->n; from += n) {
+    int64_t column = span->column + from, lead = column % 4;
+    n = span->n - from < NX_NORMALS - lead ? span->n - from : NX_NORMALS - lead;
+    d.column4 = (uint32_t)(column / 4);
+    draw(&d, (lead + n + 3) / 4, drawn);
+    for (int64_t i = 0; i < n; i++) values[from + i] = (float)(piece->init_std * drawn[lead + i]);
   }
 }
 
@@ -57,8 +104,7 @@ static bool init_piece(const nxr_pieces *pieces, uint32_t index, nxr_orthogonal 
     span = nxr_pieces_elements(pieces, index, &span);
     if (piece->init == NX_INIT_NORMAL || piece->init == NX_INIT_UNIFORM)
       draw_row(seed, tensor_id, piece, &span, values);
-    else if (orthogonal)
-      take_row(matrix, piece, &span, values);
+    else if (orthogonal) take_row(matrix, piece, &span, values);
     else
       for (int64_t i = 0; i < span.n; i++) values[i] = piece->init == NX_INIT_ONES ? 1.0f : 0.0f;
     nxr_pieces_set(pieces, index, row, values, &most, room);

@@ -52,6 +52,19 @@ static void test_bits(void **state) {
   assert_int_equal(hash, UINT64_C(0x9e36cda720312e57));
 }
 
+/* Many at a time are the same bits as one by one. */
+static void test_many(void **state) {
+  (void)state;
+  uint32_t words[NX_NORMALS] = {0,         UINT32_MAX, 322122546,  322122547,
+                                322122548, 3972844747, 3972844748, 3972844749};
+  double z[NX_NORMALS];
+  for (int i = 8; i < NX_NORMALS; i++) words[i] = words[i - 1] * 1664525 + 1013904223;
+  for (int n = 1; n <= NX_NORMALS; n += 51) {
+    nx_normals(words, n, z);
+    for (int i = 0; i < n; i++) assert_true(z[i] == nx_normal(words[i]));
+  }
+}
+
 static void test_moments(void **state) {
   (void)state;
   double sums[5] = {0};
@@ -85,8 +98,8 @@ static void test_uniform(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_quantiles), cmocka_unit_test(test_odd),     cmocka_unit_test(test_rising),
-      cmocka_unit_test(test_bits),      cmocka_unit_test(test_moments),
+      cmocka_unit_test(test_quantiles), cmocka_unit_test(test_odd),  cmocka_unit_test(test_rising),
+      cmocka_unit_test(test_bits),      cmocka_unit_test(test_many), cmocka_unit_test(test_moments),
       cmocka_unit_test(test_uniform),
   };
   return cmocka_run_group_tests_name("normal", tests, NULL, NULL);
