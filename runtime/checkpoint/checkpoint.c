@@ -15,8 +15,9 @@
 
 bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault) {
   const nx_plan *plan = checkpoint->run.plan;
+  const char *elsewhere = nx_plan_text(plan, plan->run_names->checkpoints);
   bool good = checkpoint->world->rank != 0 ||
-              (nxr_folder_open(checkpoint->directory, nx_plan_text(plan, plan->run_names->checkpoints), resume, fault) &&
+              (nxr_folder_open(checkpoint->directory, elsewhere, resume, fault) &&
                (!checkpoint->temporary || nxr_folder_open_temporary(checkpoint->temporary, resume, fault)));
   return nxr_world_all(checkpoint->world, good);
 }

@@ -162,8 +162,8 @@ static bool link_elsewhere(const char *path, const char *elsewhere, nxr_fault *f
   if (errno != EEXIST) return nxr_fault_set(fault, "cannot make the link %s: %s", path, strerror(errno));
   return (realpath(path, there) && strcmp(there, wanted) == 0) ||
          nxr_fault_set(fault,
-                       "%s is not %s (checkpoint.directory): move its checkpoints there and remove it, or leave "
-                       "the setting out",
+                       "%s is not %s (checkpoint.directory): move its checkpoints there and remove it, or "
+                       "leave the setting out",
                        path, wanted);
 }
 

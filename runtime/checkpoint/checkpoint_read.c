@@ -88,7 +88,7 @@ static bool open_index(nxr_source *source, const char *index_path, nxr_fault *fa
   return good;
 }
 
-static bool open_any(nxr_source *source, nxr_fault *fault) {
+static bool open_any(nxr_source *source, const char *state, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   struct stat status;
   if (strlen(source->path) > NXR_PATH_BYTES / 2)
@@ -102,14 +102,14 @@ static bool open_any(nxr_source *source, nxr_fault *fault) {
   if (access(path, F_OK) == 0) return open_index(source, path, fault);
   uint64_t step;
   if (nxr_foreign_find(source->path, 0, path, &step))
-    return (source->foreign = nxr_foreign_open(path, fault)) != NULL;
+    return (source->foreign = nxr_foreign_open(path, state, fault)) != NULL;
   return nxr_fault_set(fault, "%s has neither model.safetensors nor model.safetensors.index.json",
                        source->path);
 }
 
-bool nxr_source_open(const char *path, nxr_source *source, nxr_fault *fault) {
+bool nxr_source_open(const char *path, const char *state, nxr_source *source, nxr_fault *fault) {
   *source = (nxr_source){.path = path};
-  if (open_any(source, fault)) return true;
+  if (open_any(source, state, fault)) return true;
   nxr_source_close(source);
   return false;
 }

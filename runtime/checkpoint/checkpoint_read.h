@@ -21,7 +21,8 @@ typedef struct nxr_source {
   nx_strictness strictness; /* of nxr_source_match; the caller's */
 } nxr_source;
 
-bool nxr_source_open(const char *path, nxr_source *source, nxr_fault *fault);
+/* Of another system's checkpoint `state` is nxr_foreign_open's. */
+bool nxr_source_open(const char *path, const char *state, nxr_source *source, nxr_fault *fault);
 void nxr_source_close(nxr_source *source);
 /* Of another system's checkpoint: puts its shards together to what the plan's tensors of this content are. */
 bool nxr_source_join(nxr_source *source, const nxr_tensors *tensors, nxr_content content, nxr_fault *fault);

@@ -44,8 +44,9 @@ static bool lists(const json_t *names, const char *name) {
 /* A name that a checkpoint has: one of the manifest's files, or without a manifest any that could be. */
 static bool is_known(const char *name, const json_t *manifest) {
   size_t length = strlen(name), ending = sizeof ENDING - 1;
-  if (strcmp(name, MARK) == 0 || strcmp(name, MANIFEST) == 0 || strcmp(name, NEXT_MANIFEST) == 0 || nxr_beside_is_known(name) ||
-      strcmp(name, NX_SUMS_FILE) == 0 || strcmp(name, NX_SUMS_FILE NX_SIGNATURE_ENDING) == 0)
+  if (strcmp(name, MARK) == 0 || strcmp(name, MANIFEST) == 0 || strcmp(name, NEXT_MANIFEST) == 0 ||
+      nxr_beside_is_known(name) || strcmp(name, NX_SUMS_FILE) == 0 ||
+      strcmp(name, NX_SUMS_FILE NX_SIGNATURE_ENDING) == 0)
     return true;
   if (manifest)
     return json_object_get(json_object_get(manifest, "files"), name) != NULL ||

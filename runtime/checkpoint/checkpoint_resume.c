@@ -60,12 +60,12 @@ static verdict judge_together(const nxr_checkpoint *checkpoint, const nxr_resume
   return nxr_checkpoint_verify(world, folder, files, n_files, why) ? WHOLE : DAMAGED;
 }
 
-static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path,
+static bool read_content(const nxr_tensors *tensors, nxr_content content, const char *path, const char *state,
                          nx_strictness strictness, nxr_fault *fault) {
   nxr_source source;
   nxr_found *found = calloc((size_t)tensors->n + 1, sizeof *found);
   if (found == NULL) return nxr_fault_set(fault, "out of memory");
-  bool opened = nxr_source_open(path, &source, fault);
+  bool opened = nxr_source_open(path, state, &source, fault);
   if (opened) source.strictness = strictness;
   bool good = opened && (source.foreign == NULL || nxr_source_join(&source, tensors, content, fault)) &&
               nxr_source_match(&source, tensors, content, found, fault) &&
@@ -89,7 +89,7 @@ static bool read_files(const nxr_resume *from, const nxr_tensors *tensors, const
     snprintf(path, sizeof path, "%s/%.*s", folder, NXR_FILE_NAME_BYTES,
              files[i].shard == 1 ? "" : files[i].name);
     bool memory = nxr_tensors_is_memory(tensors, contents[i]);
-    if (!read_content(tensors, contents[i], path, memory ? NX_STRICT_LOG_ALL : strictness, fault))
+    if (!read_content(tensors, contents[i], path, NULL, memory ? NX_STRICT_LOG_ALL : strictness, fault))
       return false;
   }
   return true;
@@ -197,7 +197,7 @@ static bool import(const nxr_checkpoint *checkpoint, nxr_content content, const 
   if (!nxr_checkpoint_trusts(checkpoint, path, fault)) return false;
   bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
   nx_strictness strictness = (nx_strictness)checkpoint->run.plan->run_names->strictness;
-  bool good = opened && read_content(&tensors, content, path, strictness, fault);
+  bool good = opened && read_content(&tensors, content, path, NULL, strictness, fault);
   if (opened) nxr_tensors_close(&tensors);
   return nxr_world_all(checkpoint->world, good);
 }
@@ -251,27 +251,68 @@ static bool is_foreign(const char *directory, nxr_fault *fault) {
   return false;
 }
 
-/* Of another system's checkpoint weights are read, and its step. */
+/* What Megatron calls what Adam keeps. */
+static const struct {
+  const char *own, *foreign;
+} states_of_adam[] = {{"moment1", "exp_avg"}, {"moment2", "exp_avg_sq"}};
+enum { N_STATES_OF_ADAM = sizeof states_of_adam / sizeof *states_of_adam };
+
+static const char *foreign_state(const char *own) {
+  for (int i = 0; i < N_STATES_OF_ADAM; i++)
+    if (strcmp(states_of_adam[i].own, own) == 0) return states_of_adam[i].foreign;
+  return NULL;
+}
+
+/* Master weights, and what the optimizer keeps of each. */
+static bool read_states(const nxr_tensors *tensors, const char *path, nxr_fault *fault) {
+  if (!read_content(tensors, NXR_WEIGHTS, path, "fp32_param", NX_STRICT_RAISE, fault)) return false;
+  for (uint32_t i = 0; i < tensors->n_states; i++) {
+    nxr_content content = (nxr_content)(NXR_STATES + i);
+    const char *state = foreign_state(tensors->states[i]->name);
+    if (nxr_tensors_is_memory(tensors, content)) continue;
+    if (state == NULL)
+      return nxr_fault_set(fault,
+                           "%s has no %s, which this optimizer keeps: begin with the weights alone "
+                           "(checkpoint.load_optimizer: false)",
+                           path, tensors->states[i]->name);
+    if (!read_content(tensors, content, path, state, NX_STRICT_RAISE, fault)) return false;
+  }
+  return true;
+}
+
+static bool import_states(const nxr_checkpoint *checkpoint, const char *path, nxr_fault *fault) {
+  nxr_tensors tensors;
+  if (!nxr_checkpoint_trusts(checkpoint, path, fault)) return false;
+  bool opened = nxr_tensors_open(checkpoint->pieces, &tensors, fault);
+  bool good = opened && read_states(&tensors, path, fault);
+  if (opened) nxr_tensors_close(&tensors);
+  return nxr_world_all(checkpoint->world, good);
+}
+
+/* Of another system's checkpoint its weights are read and its step, and of Megatron's what Adam keeps. */
 static bool load_foreign(const nxr_checkpoint *checkpoint, const nxr_resume *from, uint64_t *done,
                          nxr_fault *fault) {
   char path[NXR_FOREIGN_PATH];
   uint64_t step = 0;
-  bool taken = from->weights_only || from->without_states;
+  bool alone = from->weights_only || from->without_states;
   bool good = nxr_foreign_find(from->directory, from->step, path, &step) ||
               nxr_fault_set(fault, "this rank does not see the checkpoint in %s", from->directory);
-  if (good && !taken)
+  uint64_t updates = alone ? 0 : step;
+  if (good && !alone && !nxr_foreign_has_states(path, &updates))
     good =
         nxr_fault_set(fault,
                       "%s is of another system, of which nxrun reads the weights alone: begin with them at "
                       "step 0 (checkpoint.weights_only), or go on at its step with an optimizer that "
-                      "begins anew (checkpoint.load_optimizer: false)",
+                      "begins anew (checkpoint.load_optimizer: false); of Megatron-LM's torch_dist with "
+                      "--dist-ckpt-optim-fully-reshardable Adam's state is read too",
                       path);
-  if (!nxr_world_all(checkpoint->world, good) || !nxr_checkpoint_import(checkpoint, path, fault))
-    return false;
+  if (!nxr_world_all(checkpoint->world, good)) return false;
+  if (!(alone ? nxr_checkpoint_import : import_states)(checkpoint, path, fault)) return false;
   *done = from->weights_only ? 0 : step;
   if (!from->weights_only && checkpoint->run.optimizer_began)
-    *checkpoint->run.optimizer_began = (int64_t)step;
-  if (checkpoint->world->rank == 0) fprintf(stderr, "nxrun: begins with the weights of %s\n", path);
+    *checkpoint->run.optimizer_began = (int64_t)step - (int64_t)updates;
+  if (checkpoint->world->rank == 0)
+    fprintf(stderr, "nxrun: begins with the weights%s of %s\n", alone ? "" : " and Adam's state", path);
   return true;
 }
 

@@ -274,8 +274,8 @@ static _Noreturn void give_up(const nxr_saver *saver) {
   uint32_t at = atomic_load_explicit(&saver->at, memory_order_relaxed);
   fprintf(stderr,
           "nxrun: rank %u (%s) writes the checkpoint of step %llu: nothing of %s/%s was written for %g s "
-          "(run.deadline_s); the file system stands still, and the run ends: --resume goes on from the newest "
-          "checkpoint that is whole\n",
+          "(run.deadline_s); the file system stands still, and the run ends: --resume goes on from the "
+          "newest checkpoint that is whole\n",
           world->rank, nxr_world_host(world, world->rank), (unsigned long long)saver->step, saver->folder,
           at < saver->n_files ? saver->files[at].name : "manifest.json", world->deadline_s);
   nxr_world_abort(1);

@@ -13,7 +13,7 @@
 static const struct {
   const char *file;
   nxr_foreign_system system;
-  bool (*gather)(nxr_foreign *foreign, const char *folder, nxr_fault *fault);
+  bool (*gather)(nxr_foreign *foreign, const char *folder, const char *state, nxr_fault *fault);
   const char *tool; /* what makes safetensors of it */
 } kinds[] = {
     {".metadata", NXR_FOREIGN_MEGATRON, nxr_gather_pieces, "Megatron Bridge"},
@@ -141,14 +141,14 @@ static int by_name(const void *a, const void *b) {
   return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-nxr_foreign *nxr_foreign_open(const char *path, nxr_fault *fault) {
+nxr_foreign *nxr_foreign_open(const char *path, const char *state, nxr_fault *fault) {
   int kind = kind_of(path);
   nxr_foreign *foreign = calloc(1, sizeof *foreign);
   if (foreign == NULL) return nxr_fault_set(fault, "out of memory"), NULL;
   nxr_fault why = {""};
   if (kind == N_KINDS) nxr_fault_set(fault, "%s is no checkpoint that nxrun knows", path);
   else foreign->system = kinds[kind].system;
-  if (kind < N_KINDS && kinds[kind].gather(foreign, path, &why)) {
+  if (kind < N_KINDS && kinds[kind].gather(foreign, path, state, &why)) {
     if (foreign->n_shards > 0) qsort(foreign->shards, foreign->n_shards, sizeof *foreign->shards, by_name);
     return foreign;
   }
@@ -156,6 +156,40 @@ nxr_foreign *nxr_foreign_open(const char *path, nxr_fault *fault) {
     nxr_fault_set(fault, "%.800s. %s makes safetensors of such a checkpoint", why.text, kinds[kind].tool);
   nxr_foreign_close(foreign);
   return NULL;
+}
+
+/* The first number of updates that a group of parameters has, in dictionaries in dictionaries. */
+static bool find_updates(const nx_object *object, int depth, uint64_t *updates) {
+  const nx_object *groups = nx_object_get(object, "param_groups");
+  if (nx_object_size(nx_object_get(nx_object_at(groups, 0), "step"), updates)) return true;
+  bool in_turn = object->kind == NX_OBJECT_DICT;
+  if (depth == 0 || (!in_turn && object->kind != NX_OBJECT_LIST)) return false;
+  for (size_t i = in_turn; i < object->n_items; i += in_turn ? 2 : 1)
+    if (find_updates(object->items[i], depth - 1, updates)) return true;
+  return false;
+}
+
+/* What Megatron writes of all ranks beside the pieces. */
+static void read_updates(nxr_foreign *foreign, const char *path, uint64_t *updates) {
+  nx_torch_file file;
+  nxr_fault none = {""};
+  const nx_object *optimizer;
+  const nxr_foreign_file *mapped = nxr_foreign_map(foreign, path, "common.pt", &none);
+  if (mapped == NULL ||
+      !nxr_torch_open(mapped->path, mapped->mapping.bytes, mapped->mapping.n_bytes, &file, &none))
+    return;
+  if ((optimizer = nx_object_get(file.pickle.root, "optimizer"))) find_updates(optimizer, 3, updates);
+  nx_torch_close(&file);
+}
+
+bool nxr_foreign_has_states(const char *path, uint64_t *updates) {
+  nxr_fault none = {""};
+  if (!has(path, ".metadata")) return false;
+  nxr_foreign *foreign = nxr_foreign_open(path, "exp_avg", &none);
+  bool has_some = foreign && foreign->n_shards > 0;
+  if (has_some) read_updates(foreign, path, updates);
+  nxr_foreign_close(foreign);
+  return has_some;
 }
 
 uint64_t nxr_foreign_size(const nxr_foreign *foreign) {

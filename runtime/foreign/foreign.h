@@ -9,7 +9,8 @@
  *
  * The files are mapped, and their pickles are read as data (pickle.h). A tensor of the plan is put together
  * of shards: names.def says which names mean which part of a model, and the plan says how its own tensors are
- * made of the same parts. Optimizers' states are passed over. */
+ * made of the same parts. Of optimizers' states those are read that torch_dist has by the names of weights.
+ */
 #ifndef NXR_FOREIGN_H
 #define NXR_FOREIGN_H
 
@@ -22,8 +23,13 @@ typedef struct nxr_foreign nxr_foreign;
 /* The folder of such a checkpoint at, or in, `directory`: of this step, or where that is 0 the newest. False:
  * there is none. `found` is the step that its name says, or 0. */
 bool nxr_foreign_find(const char *directory, uint64_t step, char path[NXR_FOREIGN_PATH], uint64_t *found);
-/* `path` is such a folder, and the caller's. NULL: the fault says why. */
-nxr_foreign *nxr_foreign_open(const char *path, nxr_fault *fault);
+/* Whether such a folder has what Adam keeps of each weight, and how many updates it has made (`updates`,
+ * where the folder says it). */
+bool nxr_foreign_has_states(const char *path, uint64_t *updates);
+/* `path` is such a folder, and the caller's. `state` is NULL, for the weights; or what an optimizer keeps of
+ * them as Megatron calls it: fp32_param (where it has none, the weight), exp_avg, exp_avg_sq. NULL: the fault
+ * says why. */
+nxr_foreign *nxr_foreign_open(const char *path, const char *state, nxr_fault *fault);
 void nxr_foreign_close(nxr_foreign *foreign);
 /* At most so many tensors. */
 uint64_t nxr_foreign_size(const nxr_foreign *foreign);

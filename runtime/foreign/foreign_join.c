@@ -79,15 +79,15 @@ static nxr_stack foreign_stack(const joiner *j, int row, uint64_t n_rows, uint64
 /* ---- names ---- */
 
 /* The plan's row that a tensor is of; its stem is followed by ".weight" or ".bias". */
-static const json_t *find_row(const joiner *j, const char *name, uint64_t *layer, bool *bias) {
+static const json_t *find_row(const joiner *j, const char *name, uint64_t at[2], bool *bias) {
   size_t i, n_name = strlen(name);
   json_t *row;
   char pattern[NXR_PART_NAME];
   *bias = n_name > 5 && strcmp(name + n_name - 5, ".bias") == 0;
-  *layer = 0;
+  at[0] = at[1] = 0;
   json_array_foreach(json_object_get(j->parts, "tensors"), i, row) {
     snprintf(pattern, sizeof pattern, "%s.*", json_string_value(json_object_get(row, "stem")));
-    if (nxr_name_fits(pattern, name, layer)) return row;
+    if (nxr_name_fits(pattern, name, at)) return row;
   }
   return NULL;
 }
@@ -106,16 +106,17 @@ static size_t find_shards(const joiner *j, const char *name, size_t *first) {
 }
 
 /* The foreign row that has a part, in files that have its tensor; N_FOREIGN_ROWS: there is none. */
-static int find_part(const joiner *j, const char *part, uint64_t layer, bool bias, size_t *first, size_t *n) {
+static int find_part(const joiner *j, const char *part, const uint64_t at[2], bool bias, size_t *first,
+                     size_t *n) {
   for (int i = 0; i < N_FOREIGN_ROWS; i++) {
     char name[NXR_PART_NAME], word[24];
     const char *list = foreign_rows[i].parts;
     bool has = false, star = strchr(foreign_rows[i].name, '*') != NULL;
     while ((list = nxr_next_word(list, word)) != NULL) has = has || strcmp(word, part) == 0;
     if (!has || foreign_rows[i].system != j->foreign->system || (bias && !star)) continue;
-    nxr_name_print(foreign_rows[i].name, layer, bias ? "bias" : "weight", name);
+    nxr_name_print(foreign_rows[i].name, at, bias ? "bias" : "weight", name);
     if ((*n = find_shards(j, name, first)) > 0) return i;
-    nxr_name_print(foreign_rows[i].name, layer, "scale", name);
+    nxr_name_print(foreign_rows[i].name, at, "scale", name);
     if (!bias && star && (*n = find_shards(j, name, first)) > 0) return i;
   }
   return N_FOREIGN_ROWS;
@@ -211,11 +212,12 @@ static bool is_padded(const char *part) {
 }
 
 /* False with an empty fault: the checkpoint does not have it. */
-static bool find_source(const joiner *j, target *t, uint32_t i, uint64_t layer, bool bias, const char *name) {
+static bool find_source(const joiner *j, target *t, uint32_t i, const uint64_t at[2], bool bias,
+                        const char *name) {
   const char *part = t->own.names[i];
   size_t first, n;
   uint64_t n_rows, n_columns;
-  int row = find_part(j, part, layer, bias, &first, &n);
+  int row = find_part(j, part, at, bias, &first, &n);
   if (row == N_FOREIGN_ROWS) return false;
   if (!place(j, row, first, n, &t->sources[i], &n_rows, &n_columns)) return false;
   nxr_stack *from = &t->from[i];
@@ -285,17 +287,17 @@ static bool join_same(const joiner *j, const nxr_safetensor *wanted, nxr_safeten
 
 /* False with an empty fault: the checkpoint does not have it. */
 static bool join_one(const joiner *j, const nxr_safetensor *wanted, nxr_safetensor *made) {
-  uint64_t layer;
+  uint64_t at[2];
   bool bias;
   if (join_same(j, wanted, made)) return true;
-  const json_t *row = j->fault->text[0] == '\0' ? find_row(j, wanted->name, &layer, &bias) : NULL;
+  const json_t *row = j->fault->text[0] == '\0' ? find_row(j, wanted->name, at, &bias) : NULL;
   if (row == NULL || wanted->n_dims < 1 || wanted->n_dims > 2) return false;
   bool transposed = json_is_true(json_object_get(row, "transposed")) && wanted->n_dims == 2;
   target t = {.own = own_stack(j, row, (uint64_t)wanted->dims[transposed])};
   if (t.own.total != (uint64_t)wanted->dims[transposed] || !nxr_stack_divides(&t.own))
     return shape_fault(j, wanted->name, t.own.total, 0);
   for (uint32_t i = 0; i < t.own.n; i++)
-    if (!find_source(j, &t, i, layer, bias, wanted->name)) return false;
+    if (!find_source(j, &t, i, at, bias, wanted->name)) return false;
   return make(j, wanted, &t, transposed, made);
 }
 
@@ -324,14 +326,14 @@ static bool is_row(const json_t *row) {
 /* Which rows the plan has tensors of. */
 static bool read_rows(joiner *j, const nxr_safetensor *wanted, uint64_t n) {
   size_t i;
-  uint64_t layer;
+  uint64_t at[2];
   json_t *row;
   char pattern[NXR_PART_NAME];
   json_array_foreach(json_object_get(j->parts, "tensors"), i, row) {
     if (!is_row(row)) return nxr_fault_set(j->fault, "the plan's text about parts is malformed");
     snprintf(pattern, sizeof pattern, "%s.*", json_string_value(json_object_get(row, "stem")));
     for (uint64_t k = 0; k < n; k++)
-      if (nxr_name_fits(pattern, wanted[k].name, &layer)) json_object_set_new(row, PRESENT, json_true());
+      if (nxr_name_fits(pattern, wanted[k].name, at)) json_object_set_new(row, PRESENT, json_true());
   }
   return true;
 }

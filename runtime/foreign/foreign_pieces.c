@@ -8,11 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char LAYERS[] = ".layers.";
+/* What stands in a name where all layers of a decoder, or all experts of a layer, are one tensor, one behind
+ * the other; and the name of one of them. */
+static const struct {
+  const char *all, *each;
+} stacks[] = {{".layers.", ".layers."}, {".experts.experts.", ".experts.local_experts."}};
+enum { N_STACKS = sizeof stacks / sizeof *stacks };
+
+static const char STATES[] = "optimizer.state.", MASTERS[] = "fp32_param";
 
 typedef struct pieces {
   nxr_foreign *foreign;
   const char *folder;
+  const char *state; /* see nxr_foreign_open; NULL: the weights as the model computes with them */
   nxr_fault *fault;
 } pieces;
 
@@ -47,44 +55,81 @@ static bool add_piece(pieces *p, const char *name, const nxr_torch_tensor *tenso
   return true;
 }
 
-/* All layers of a decoder may stand in one tensor, one behind the other: "decoder.layers.mlp…". */
-static bool add_layers(pieces *p, const char *name, const char *rest, const nxr_torch_tensor *all,
-                       const uint64_t *at) {
+/* The stack that a name has, and what is behind it; N_STACKS: none. */
+static int find_stack(const char *name, const char **rest) {
+  for (int i = 0; i < N_STACKS; i++) {
+    const char *found = strstr(name, stacks[i].all);
+    *rest = found ? found + strlen(stacks[i].all) : NULL;
+    if (found && !isdigit((unsigned char)**rest)) return i;
+  }
+  return N_STACKS;
+}
+
+/* Takes what is stacked apart. */
+static bool add_each(pieces *p, const char *name, const nxr_torch_tensor *all, const uint64_t *at) {
+  const char *rest;
+  int stack = all->n_dims >= 2 ? find_stack(name, &rest) : N_STACKS;
+  if (stack == N_STACKS) return add_piece(p, name, all, at);
   nxr_torch_tensor one = *all;
   one.n_dims--;
   memmove(one.dims, all->dims + 1, sizeof one.dims - sizeof one.dims[0]);
   memmove(one.strides, all->strides + 1, sizeof one.strides - sizeof one.strides[0]);
+  int n_before = (int)(rest - name) - (int)strlen(stacks[stack].all);
   for (uint64_t i = 0; i < all->dims[0] && i < UINT16_MAX; i++) {
     char numbered[512];
-    int n = snprintf(numbered, sizeof numbered, "%.*s%llu.%s", (int)(rest - name), name,
+    int n = snprintf(numbered, sizeof numbered, "%.*s%s%llu.%s", n_before, name, stacks[stack].each,
                      (unsigned long long)(at[0] + i), rest);
     one.bytes = all->bytes + i * all->strides[0] * (nx_dtype_bits(all->dtype) / 8);
     if (n >= (int)sizeof numbered) return nxr_fault_set(p->fault, "the name %.100s is too long", name);
-    if (!add_piece(p, numbered, &one, at + 1)) return false;
+    if (!add_each(p, numbered, &one, at + 1)) return false;
   }
   return true;
 }
 
 static bool read_piece(pieces *p, const char *name, const nx_object *offsets, const nx_torch_file *file) {
   nxr_torch_tensor tensor;
-  uint64_t at[NXR_TENSOR_DIMS] = {0};
+  uint64_t at[NXR_TENSOR_DIMS + 1] = {0};
   static const char *const prefixes[] = {"module.", "model."};
   if (!nxr_torch_tensor_of(file, file->pickle.root, name, &tensor, p->fault)) return false;
   if (offsets->kind != NX_OBJECT_NONE && !read_offsets(offsets, tensor.n_dims, at))
     return nxr_fault_set(p->fault, "%s/.metadata is damaged: at %.200s", p->folder, name);
-  const char *found = strstr(name, LAYERS), *rest = found ? found + sizeof LAYERS - 1 : NULL;
-  bool stacked = rest && !isdigit((unsigned char)*rest) && tensor.n_dims >= 2;
   for (int i = 0; i < 2; i++) /* of what holds the model */
     if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0 &&
         strstr(name, "decoder.") == name + strlen(prefixes[i]))
       name += strlen(prefixes[i]);
-  return stacked ? add_layers(p, name, rest, &tensor, at) : add_piece(p, name, &tensor, at);
+  return add_each(p, name, &tensor, at);
 }
 
 /* What is no weight has a name that says so. */
-static bool is_passed_over(const char *name) {
+static bool is_other(const char *name) {
   return strncmp(name, "optim", 5) == 0 || strncmp(name, "chained", 7) == 0 || strstr(name, "_extra_state") ||
          strncmp(name, "rng", 3) == 0 || strstr(name, "rerun_state");
+}
+
+/* "optimizer.state.exp_avg.NAME", or behind the number of one of several optimizers: NAME; NULL: it is not of
+ * this state. */
+static const char *name_of_state(const char *name, const char *state) {
+  const char *found = strstr(name, STATES);
+  if (found == NULL || strncmp(found += sizeof STATES - 1, state, strlen(state)) != 0) return NULL;
+  return found[strlen(state)] == '.' ? found + strlen(state) + 1 : NULL;
+}
+
+static bool has_master(const nx_object *tensors, const char *name) {
+  for (size_t i = 0; i + 1 < tensors->n_items; i += 2) {
+    const nx_object *key = tensors->items[i];
+    const char *of = key->kind == NX_OBJECT_TEXT ? name_of_state(key->text, MASTERS) : NULL;
+    if (of && strcmp(of, name) == 0) return true;
+  }
+  return false;
+}
+
+/* The model's name for a tensor that is wanted; NULL: it is not. What the optimizer has no master copy of is
+ * its own. */
+static const char *name_wanted(const pieces *p, const nx_object *tensors, const char *name) {
+  const char *of = p->state ? name_of_state(name, p->state) : NULL;
+  bool weights = p->state == NULL || strcmp(p->state, MASTERS) == 0;
+  if (of || !weights || is_other(name)) return of;
+  return p->state && has_master(tensors, name) ? NULL : name;
 }
 
 /* An entry of storage_data: which piece of which tensor; and where it stands. */
@@ -99,8 +144,9 @@ static bool read_entry(pieces *p, const nx_object *tensors, const nx_object *ind
       !nx_object_size(nx_object_get(place, "length"), &n))
     return nxr_fault_set(p->fault, "%s/.metadata is damaged: it does not say where a piece stands",
                          p->folder);
-  if (is_passed_over(fqn->text) || nx_object_get(nx_object_get(tensors, fqn->text), "size") == NULL)
-    return true;
+  if (nx_object_get(nx_object_get(tensors, fqn->text), "size") == NULL) return true;
+  const char *wanted = name_wanted(p, tensors, fqn->text);
+  if (wanted == NULL) return true;
   const nx_object *packing = nx_object_get(place, "transform_descriptors");
   if (packing && packing->kind != NX_OBJECT_NONE && packing->n_items > 0)
     return nxr_fault_set(p->fault,
@@ -112,13 +158,13 @@ static bool read_entry(pieces *p, const nx_object *tensors, const nx_object *ind
   if (at > mapped->mapping.n_bytes || n > mapped->mapping.n_bytes - at)
     return nxr_fault_set(p->fault, "%s is damaged: it is shorter than .metadata says", mapped->path);
   if (!nxr_torch_open(mapped->path, mapped->mapping.bytes + at, n, &file, p->fault)) return false;
-  bool good = read_piece(p, fqn->text, offsets, &file);
+  bool good = read_piece(p, wanted, offsets, &file);
   nx_torch_close(&file);
   return good;
 }
 
-bool nxr_gather_pieces(nxr_foreign *foreign, const char *folder, nxr_fault *fault) {
-  pieces p = {foreign, folder, fault};
+bool nxr_gather_pieces(nxr_foreign *foreign, const char *folder, const char *state, nxr_fault *fault) {
+  pieces p = {foreign, folder, state, fault};
   const nxr_foreign_file *mapped = nxr_foreign_map(foreign, folder, ".metadata", fault);
   nx_pickle pickle;
   foreign->placed = true;

@@ -17,6 +17,7 @@ typedef struct gatherer {
   uint64_t shard;
   uint64_t first_layer; /* the file's layer 0 is this one */
   uint64_t n_layers;    /* of the file, as they are seen */
+  uint64_t n_chunks;    /* of a stage, "model0", "model1" …; 0: "model" alone */
   bool (*rename)(struct gatherer *g, const char *name, char renamed[NAME_BYTES]);
   nxr_fault *fault;
 } gatherer;
@@ -81,25 +82,26 @@ static bool rename_megatron(gatherer *g, const char *name, char renamed[NAME_BYT
                   (unsigned long long)(layer + g->first_layer), rest) < NAME_BYTES;
 }
 
-/* Before version 2 the rows of queries, keys and values stood in another order. */
-static bool check_version(gatherer *g, const char *folder, const char *name) {
+static const char *name_chunk(char key[32], uint64_t chunk) {
+  snprintf(key, 32, "model%llu", (unsigned long long)chunk);
+  return key;
+}
+
+/* Counts the chunks, too. Before version 2 the rows of queries, keys and values stood in another order. */
+static bool look_at_first(gatherer *g, const char *folder, const char *name) {
   const nxr_foreign_file *mapped = nxr_foreign_map(g->foreign, folder, name, g->fault);
   nx_torch_file file;
   if (mapped == NULL ||
       !nxr_torch_open(mapped->path, mapped->mapping.bytes, mapped->mapping.n_bytes, &file, g->fault))
     return false;
   const nx_object *version = nx_object_get(file.pickle.root, "checkpoint_version");
-  bool old = version == NULL || version->number < 2, chunks = nx_object_get(file.pickle.root, "model0");
+  bool old = version == NULL || version->number < 2;
+  for (char key[32]; nx_object_get(file.pickle.root, name_chunk(key, g->n_chunks)); g->n_chunks++) continue;
   nx_torch_close(&file);
   if (old)
     return nxr_fault_set(g->fault,
                          "%s is of a checkpoint_version before 2, whose queries and keys stand in another "
                          "order: Megatron-LM's tools/checkpoint/convert.py writes it anew",
-                         mapped->path);
-  if (chunks)
-    return nxr_fault_set(g->fault,
-                         "%s is of a virtual pipeline: Megatron-LM's tools/checkpoint/convert.py writes it "
-                         "without",
                          mapped->path);
   return true;
 }
@@ -111,24 +113,34 @@ static void name_megatron(char name[NAME_BYTES], uint64_t shard, uint64_t stage,
   else snprintf(name, NAME_BYTES, "mp_rank_%02llu/model_optim_rng.pt", (unsigned long long)shard);
 }
 
-bool nxr_gather_megatron(nxr_foreign *foreign, const char *folder, nxr_fault *fault) {
-  gatherer g = {.foreign = foreign, .rename = rename_megatron, .fault = fault};
+/* Of a chunk of all stages. */
+static bool gather_stages(gatherer *g, const char *folder, bool stages, const char *key) {
   char name[NAME_BYTES];
-  bool stages = is_there(folder, "mp_rank_00_000/model_optim_rng.pt");
-  name_megatron(name, 0, 0, stages);
-  if (!check_version(&g, folder, name)) return false;
-  for (uint64_t stage = 0; stage < MOST_RANKS; stage++) {
+  for (uint64_t stage = 0; stage < (stages ? MOST_RANKS : 1); stage++) {
     name_megatron(name, 0, stage, stages);
     if (!is_there(folder, name)) break;
-    g.n_layers = 0;
-    for (g.shard = 0; g.shard < MOST_RANKS; g.shard++) {
-      name_megatron(name, g.shard, stage, stages);
+    g->n_layers = 0;
+    for (g->shard = 0; g->shard < MOST_RANKS; g->shard++) {
+      name_megatron(name, g->shard, stage, stages);
       if (!is_there(folder, name)) break;
-      if (!gather_file(&g, folder, name, "model")) return false;
+      if (!gather_file(g, folder, name, key)) return false;
     }
-    g.first_layer += g.n_layers;
-    if (!stages) break;
+    g->first_layer += g->n_layers;
   }
+  return true;
+}
+
+/* Layers go through the first chunks of all stages, then through their second ones. */
+bool nxr_gather_megatron(nxr_foreign *foreign, const char *folder, const char *state, nxr_fault *fault) {
+  gatherer g = {.foreign = foreign, .rename = rename_megatron, .fault = fault};
+  char name[NAME_BYTES], key[32];
+  bool stages = is_there(folder, "mp_rank_00_000/model_optim_rng.pt");
+  (void)state;
+  name_megatron(name, 0, 0, stages);
+  if (!look_at_first(&g, folder, name)) return false;
+  if (g.n_chunks == 0) return gather_stages(&g, folder, stages, "model");
+  for (uint64_t chunk = 0; chunk < g.n_chunks; chunk++)
+    if (!gather_stages(&g, folder, stages, name_chunk(key, chunk))) return false;
   return true;
 }
 
@@ -160,7 +172,8 @@ static bool rename_neox(gatherer *g, const char *name, char renamed[NAME_BYTES])
          NAME_BYTES;
 }
 
-bool nxr_gather_neox(nxr_foreign *foreign, const char *folder, nxr_fault *fault) {
+bool nxr_gather_neox(nxr_foreign *foreign, const char *folder, const char *state, nxr_fault *fault) {
+  (void)state;
   gatherer g = {.foreign = foreign, .rename = rename_neox, .fault = fault};
   char name[NAME_BYTES];
   bool layers = is_there(folder, "layer_00-model_00-model_states.pt");

@@ -38,12 +38,13 @@ const char *nxr_next_word(const char *list, char word[24]) {
   return list + n;
 }
 
-bool nxr_name_fits(const char *pattern, const char *name, uint64_t *layer) {
+bool nxr_name_fits(const char *pattern, const char *name, uint64_t at[2]) {
   char *end;
+  int n = 0;
   for (; *pattern != '\0'; pattern++) {
     if (*pattern == '*') return strcmp(name, "weight") == 0 || strcmp(name, "bias") == 0;
-    if (strncmp(pattern, "%d", 2) == 0) {
-      *layer = strtoull(name, &end, 10);
+    if (n < 2 && strncmp(pattern, "%d", 2) == 0) {
+      at[n++] = strtoull(name, &end, 10);
       if (end == name) return false;
       name = end;
       pattern++;
@@ -52,12 +53,19 @@ bool nxr_name_fits(const char *pattern, const char *name, uint64_t *layer) {
   return *name == '\0';
 }
 
-void nxr_name_print(const char *pattern, uint64_t layer, const char *kind, char name[NXR_PART_NAME]) {
-  const char *number = strstr(pattern, "%d"), *rest = number ? number + 2 : pattern,
-             *star = strchr(rest, '*');
-  int n = number ? snprintf(name, NXR_PART_NAME, "%.*s%llu", (int)(number - pattern), pattern,
-                            (unsigned long long)layer)
-                 : 0;
-  snprintf(name + n, (size_t)(NXR_PART_NAME - n), "%.*s%s", (int)(star ? star - rest : (long)strlen(rest)),
-           rest, star ? kind : "");
+void nxr_name_print(const char *pattern, const uint64_t at[2], const char *kind, char name[NXR_PART_NAME]) {
+  int numbers = 0;
+  for (size_t n = 0; n + 1 < NXR_PART_NAME; pattern++) {
+    size_t room = NXR_PART_NAME - n;
+    int more = 1;
+    name[n] = *pattern;
+    if (*pattern == '\0') return;
+    if (*pattern == '*') more = snprintf(name + n, room, "%s", kind);
+    if (numbers < 2 && strncmp(pattern, "%d", 2) == 0) {
+      more = snprintf(name + n, room, "%llu", (unsigned long long)at[numbers++]);
+      pattern++;
+    }
+    n += (size_t)more < room ? (size_t)more : room - 1;
+    name[n] = '\0';
+  }
 }

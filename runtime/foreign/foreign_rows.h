@@ -28,9 +28,10 @@ uint64_t nxr_stack_row(const nxr_stack *s, uint32_t part, uint64_t row);
 /* Whether groups are whole ones. */
 bool nxr_stack_divides(const nxr_stack *s);
 const char *nxr_next_word(const char *list, char word[24]);
-/* Whether a name is of the pattern: "%d" is a number, which *layer gets, and a "*" the kind of parameter. */
-bool nxr_name_fits(const char *pattern, const char *name, uint64_t *layer);
+/* Whether a name is of the pattern: each "%d" is a number, of a layer and then of an expert in it, which `at`
+ * gets, and a "*" the kind of parameter. */
+bool nxr_name_fits(const char *pattern, const char *name, uint64_t at[2]);
 /* "decoder.layers.%d.mlp.linear_fc1.*" of a layer; `kind` is what stands for the "*". */
-void nxr_name_print(const char *pattern, uint64_t layer, const char *kind, char name[NXR_PART_NAME]);
+void nxr_name_print(const char *pattern, const uint64_t at[2], const char *kind, char name[NXR_PART_NAME]);
 
 #endif

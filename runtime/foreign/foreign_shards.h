@@ -43,9 +43,10 @@ bool nxr_foreign_add(nxr_foreign *foreign, const char *name, uint64_t order, con
 /* Zeros, freed with `foreign`; NULL without memory. */
 void *nxr_foreign_take(nxr_foreign *foreign, size_t n, size_t n_each);
 
-/* What gathers the shards of a folder: of files of ranks, and of pieces that .metadata names. */
-bool nxr_gather_megatron(nxr_foreign *foreign, const char *folder, nxr_fault *fault);
-bool nxr_gather_neox(nxr_foreign *foreign, const char *folder, nxr_fault *fault);
-bool nxr_gather_pieces(nxr_foreign *foreign, const char *folder, nxr_fault *fault);
+/* What gathers the shards of a folder: of files of ranks, and of pieces that .metadata names. `state` is
+ * nxr_foreign_open's, which pieces alone may have. */
+bool nxr_gather_megatron(nxr_foreign *foreign, const char *folder, const char *state, nxr_fault *fault);
+bool nxr_gather_neox(nxr_foreign *foreign, const char *folder, const char *state, nxr_fault *fault);
+bool nxr_gather_pieces(nxr_foreign *foreign, const char *folder, const char *state, nxr_fault *fault);
 
 #endif

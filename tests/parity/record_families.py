@@ -186,7 +186,8 @@ class Balance:
       counts.zero_()
 
 
-def train(model, tokens, master_type, rate=0):
+def train(model, tokens, master_type, rate=0, n_steps=STEPS, kept=None):
+  """`kept` gets the master weights and the optimizer."""
   balance = Balance(model, rate)
   masters = {name: w.detach().to(master_type).clone().requires_grad_() for name, w in model.named_parameters()}
   # biases of experts stand in matrices, and are biases all the same
@@ -195,7 +196,9 @@ def train(model, tokens, master_type, rate=0):
             for decays in (True, False)]
   optimizer = torch.optim.AdamW(groups, lr=LR, betas=BETAS, eps=EPSILON, foreach=False)
   steps = []
-  for i in range(STEPS):
+  if kept is not None:
+    kept |= {"masters": masters, "optimizer": optimizer}
+  for i in range(n_steps):
     loss, gradients = gradients_of_step(model, masters, tokens, i)
     norm = sum(g.double().pow(2).sum().item() for g in gradients.values()) ** 0.5
     for name, w in masters.items():

@@ -11,10 +11,13 @@ import enum
 import pathlib
 import shutil
 
+import numpy
 import safetensors.torch
 import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.tensor import Shard, distribute_tensor
+
+import record_families
 
 HERE = pathlib.Path(__file__).resolve().parent
 OUT = HERE / "recorded" / "foreign"
@@ -45,9 +48,9 @@ def shard(tensor, size, rank, dim):
 
 # ---- Megatron Core ----
 
-def megatron_of_llama(kv_heads=2):
+def megatron_of_llama(kv_heads=2, w=None):
   """Each tensor whole, and along which dimension ranks divide it; None: each has all of it."""
-  w, out = weights("llama"), {}
+  w, out = w or weights("llama"), {}
   out["embedding.word_embeddings.weight"] = padded(w["model.embed_tokens.weight"]), 0
   out["decoder.final_layernorm.weight"] = w["model.norm.weight"], None
   out["output_layer.weight"] = padded(w["lm_head.weight"]), 0
@@ -92,10 +95,10 @@ def of_rank(value, size, rank):
   return tensor if dim is None else shard(tensor, size, rank, dim)
 
 
-def megatron_file(path, model):
+def megatron_file(path, models):
   path.parent.mkdir(parents=True)
   arguments = argparse.Namespace(num_layers=2, params_dtype=torch.float32, attention_backend=AttnBackend.flash)
-  torch.save({"args": arguments, "checkpoint_version": 3.0, "iteration": 20, "model": model,
+  torch.save({"args": arguments, "checkpoint_version": 3.0, "iteration": 20, **models,
               "optimizer": {"param_groups": [{"lr": 1e-3, "betas": (0.9, 0.95)}]},
               "rng_state": [{"random_rng_state": (3, (1, 2), None), "cpu": torch.zeros(8, dtype=torch.uint8)}]}, path)
 
@@ -103,18 +106,38 @@ def megatron_file(path, model):
 def write_megatron(folder, tensors, size, stages, wrap):
   for rank in range(size):
     for stage in range(stages):
-      model = collections.OrderedDict()
-      for name, value in tensors.items():
-        number = int(name.split(".layers.")[1].split(".")[0]) if ".layers." in name else None
-        first, last = name.startswith("embedding"), name.startswith(("decoder.final", "encoder.final", "output"))
-        if stages == 2:
-          if (first and stage != 0) or (last and stage != 1) or (number is not None and number != stage):
-            continue
-          name = name.replace(f".layers.{number}.", ".layers.0.") if number is not None else name
-        model[name] = of_rank(value, size, rank)
+      model = of_stage(tensors, size, rank, lambda number: stage == (number if stages == 2 else 0),
+                       stage == 0, stage == stages - 1)
       model["decoder.layers.0.self_attention.core_attention._extra_state"] = None
       name = f"mp_rank_{rank:02d}_{stage:03d}" if stages > 1 else f"mp_rank_{rank:02d}"
-      megatron_file(folder / "iter_0000020" / name / "model_optim_rng.pt", wrap(model))
+      megatron_file(folder / "iter_0000020" / name / "model_optim_rng.pt", {"model": wrap(model)})
+  (folder / "latest_checkpointed_iteration.txt").write_text("20")
+
+
+def of_stage(tensors, size, rank, has, first, last):
+  """A rank's tensors of the layers that it has, which are counted from 0, and of what is before and behind all."""
+  model = collections.OrderedDict()
+  numbers = sorted({int(name.split(".layers.")[1].split(".")[0]) for name in tensors if ".layers." in name})
+  own = [number for number in numbers if has(number)]
+  for name, value in tensors.items():
+    number = int(name.split(".layers.")[1].split(".")[0]) if ".layers." in name else None
+    if (name.startswith("embedding") and not first) or (number is not None and number not in own):
+      continue
+    if name.startswith(("decoder.final", "encoder.final", "output")) and not last:
+      continue
+    if number is not None:
+      name = name.replace(f".layers.{number}.", f".layers.{own.index(number)}.")
+    model[name] = of_rank(value, size, rank)
+  return model
+
+
+def write_chunks(folder, tensors):
+  """A virtual pipeline, of the layout "E|t|t|L": two stages of two chunks."""
+  for stage in range(2):
+    layers = {0: 1, 1: 0}[stage]  # layer 0 is in the second stage's first chunk, layer 1 in the first one's second
+    models = {f"model{chunk}": of_stage(tensors, 1, 0, lambda number: number == layers and chunk != stage,
+                                        stage == 0 and chunk == 0, stage == 1 and chunk == 1) for chunk in range(2)}
+    megatron_file(folder / "iter_0000020" / f"mp_rank_00_{stage:03d}" / "model_optim_rng.pt", models)
   (folder / "latest_checkpointed_iteration.txt").write_text("20")
 
 
@@ -126,6 +149,31 @@ def below_language_model(model):
     if part in parts:
       parts[part][rest] = tensor
   return {"language_model": parts}
+
+
+def megatron_of_mixtral():
+  """All layers in one tensor, and of experts all of these."""
+  w, out = weights("mixtral"), {}
+  out["embedding.word_embeddings.weight"] = padded(w["model.embed_tokens.weight"])
+  out["decoder.final_layernorm.weight"] = w["model.norm.weight"]
+  out["output_layer.weight"] = padded(w["lm_head.weight"])
+
+  def stack(name, of_layer):
+    out[f"decoder.layers.{name}"] = torch.stack([of_layer(f"model.layers.{layer}.") for layer in range(2)])
+
+  def experts(of, *parts):
+    at = of + "block_sparse_moe.experts."
+    return torch.stack([torch.cat([w[f"{at}{e}.{part}.weight"] for part in parts]) for e in range(4)])
+
+  stack("self_attention.linear_qkv.weight",
+        lambda of: groups(*[w[f"{of}self_attn.{x}_proj.weight"] for x in "qkv"], 2))
+  stack("self_attention.linear_qkv.layer_norm_weight", lambda of: w[of + "input_layernorm.weight"])
+  stack("self_attention.linear_proj.weight", lambda of: w[of + "self_attn.o_proj.weight"])
+  stack("pre_mlp_layernorm.weight", lambda of: w[of + "post_attention_layernorm.weight"])
+  stack("mlp.router.weight", lambda of: w[of + "block_sparse_moe.gate.weight"])
+  stack("mlp.experts.experts.linear_fc1.weight", lambda of: experts(of, "w1", "w3"))
+  stack("mlp.experts.experts.linear_fc2.weight", lambda of: experts(of, "w2"))
+  return out
 
 
 # ---- torch.distributed.checkpoint ----
@@ -157,6 +205,30 @@ def stacked(tensors):
     elif ".layers." not in name:
       out[name] = tensor.clone()
   return out
+
+
+ADAM_STEPS = 5
+
+
+def write_adam(folder):
+  """What torch's AdamW has after some steps of the recorded training, as Megatron's distributed optimizer writes it
+  with --dist-ckpt-optim-fully-reshardable; the model's own weights are rounded to bf16."""
+  model, kept = record_families.make_model("llama"), {}
+  tokens = torch.from_numpy(numpy.fromfile(HERE / "recorded" / "tokens.bin", "<u2").astype(numpy.int64))
+  record_families.train(model, tokens, torch.float32, n_steps=ADAM_STEPS, kept=kept)
+  state = {name: kept["optimizer"].state[tensor] for name, tensor in kept["masters"].items()}
+  masters = {name: tensor.detach() for name, tensor in kept["masters"].items()}
+  out = {name: tensor.bfloat16() for name, tensor in stacked(megatron_of_llama(w=masters)).items()}
+  for kind, tensors in (("fp32_param", masters), ("exp_avg", {n: s["exp_avg"] for n, s in state.items()}),
+                        ("exp_avg_sq", {n: s["exp_avg_sq"] for n, s in state.items()})):
+    for name, tensor in stacked(megatron_of_llama(w=tensors)).items():
+      out[f"optimizer.state.{kind}.{name}"] = tensor
+  at = folder / f"iter_{ADAM_STEPS:07d}"
+  write_pieces(at, out, 1)
+  groups_of_adam = [{"lr": 1e-3, "betas": (0.9, 0.95), "step": ADAM_STEPS}]
+  torch.save({"iteration": ADAM_STEPS, "optimizer": {"optimizer": {"param_groups": groups_of_adam}},
+              "args": argparse.Namespace(num_layers=2)}, at / "common.pt")
+  (folder / "latest_checkpointed_iteration.txt").write_text(str(ADAM_STEPS))
 
 
 # ---- GPT-NeoX ----
@@ -244,12 +316,19 @@ def write_all_arguments():
 
 
 def main():
+  torch.set_num_threads(1)
+  torch.use_deterministic_algorithms(True)
+  torch.set_flush_denormal(True)
   shutil.rmtree(OUT, ignore_errors=True)
   write_megatron(OUT / "megatron", megatron_of_llama(), 2, 2, lambda model: model)
   write_megatron(OUT / "megatron_old", megatron_of_gpt2(), 2, 1, below_language_model)
   write_pieces(OUT / "torch_dist" / "iter_0000020", stacked(megatron_of_llama()), 1)
   (OUT / "torch_dist" / "latest_checkpointed_iteration.txt").write_text("20")
   write_all_arguments()
+  write_pieces(OUT / "mixture" / "iter_0000020", megatron_of_mixtral(), 1)
+  (OUT / "mixture" / "latest_checkpointed_iteration.txt").write_text("20")
+  write_chunks(OUT / "chunks", megatron_of_llama())
+  write_adam(OUT / "adam")
   write_pieces(OUT / "fsdp", weights("llama"), 0)
   write_neox(OUT / "neox", neox_of_gpt_neox("gpt_neox"), 2, True)
   write_neox(OUT / "neox_serial", neox_of_gpt_neox("gpt_neox_serial"), 2, False)

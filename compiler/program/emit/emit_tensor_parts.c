@@ -11,10 +11,9 @@
 static const char *const layouts[] = {
     [NXC_LAYOUT_BLOCKS] = "blocks", [NXC_LAYOUT_GROUPS] = "groups", [NXC_LAYOUT_TURNS] = "turns"};
 
-/* Matrices and vectors of a layer or of the whole, whose parts stand in rows. */
+/* Matrices and vectors of a layer, of an expert or of the whole, whose parts stand in rows. */
 static bool is_plain(const nxc_tensor_row *row) {
-  const char *layer = strstr(row->stem, "%d");
-  return !row->bare && !row->stacked && (layer == NULL || strstr(layer + 2, "%d") == NULL);
+  return !row->bare && !row->stacked;
 }
 
 static json_t *describe(const nxc_tensor_row *row) {
