@@ -21,7 +21,7 @@ kernel void matmul(OPERANDS) {
   long n_across = (p.n + TILE - 1) / TILE;
   long row = get_group_id(0) / n_across * TILE, column = get_group_id(0) % n_across * TILE;
   float4 sums[4] = {0, 0, 0, 0};
-  TILE_SUM(sums, p, row, column, X0, X1, a_tile, b_tile)
+  TILE_SUM(sums, p, row, column, X0_RUN, X1_RUN, a_tile, b_tile)
   TILE_STORE(sums, p, row, column, SET_PRODUCT)
 }
 #endif
@@ -60,8 +60,8 @@ kernel void matmul(OPERANDS) {
 
 #ifdef IS_grouped_matmul
 /* Groups: tiles of the rows of each expert in each block, as if it had them all; most have nothing to do. */
-#define LOAD_ROWS(i) X0(start * p.k + (i))
-#define LOAD_MATRIX(i) X2(expert * p.k * p.n + (i))
+#define LOAD_ROWS(i, end) X0_RUN(start * p.k + (i), start * p.k + (end))
+#define LOAD_MATRIX(i, end) X2_RUN(expert * p.k * p.n + (i), expert * p.k * p.n + (end))
 #define SET_ROWS(row, column, sum) SET_Y0((start + (row)) * p.n + (column), sum)
 kernel void grouped_matmul(OPERANDS) {
   local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE];
@@ -89,8 +89,8 @@ kernel void grouped_clear(OPERANDS) {
 #endif
 
 #ifdef IS_grouped_wgrad
-#define LOAD_DY(i) X0(start * p.m + (i))
-#define LOAD_X(i) X1(start * p.n + (i))
+#define LOAD_DY(i, end) X0_RUN(start * p.m + (i), start * p.m + (end))
+#define LOAD_X(i, end) X1_RUN(start * p.n + (i), start * p.n + (end))
 #define AT_W(row, column) ((expert * p.m + (row)) * p.n + (column))
 #define SET_W(row, column, sum) \
   SET_Y0(AT_W(row, column), A_accumulate ? Y0(AT_W(row, column)) + (sum) : (sum))

@@ -88,17 +88,27 @@ typedef struct call_values {
     if (i + RUN <= end) set_whole; \
     else for (int k = 0; k < end - i; k++) STORE_##type(p, i + k, part[k]); \
   }
-RUNS_OF(f32, vload4(0, (global const float *)p + i), vstore4(v, 0, (global float *)p + i))
-RUNS_OF(f16, vload_half4(0, (global const half *)p + i), vstore_half4_rte(v, 0, (global half *)p + i))
-static float4 bf16_run_load(ushort4 x) {
+/* Where four stand at a multiple of their bytes, they are one access. */
+#define FOUR(type) \
+  static type##4 __attribute__((overloadable)) four(global const type *p) { \
+    return (size_t)p % sizeof(type##4) ? vload4(0, p) : *(global const type##4 *)p; \
+  } \
+  static void __attribute__((overloadable)) set_four(global type *p, type##4 x) { \
+    if ((size_t)p % sizeof x) vstore4(x, 0, p); \
+    else *(global type##4 *)p = x; \
+  }
+FOUR(float)
+FOUR(ushort)
+static float4 bf16_four(ushort4 x) {
   return (float4)(nx_bf16_to_float(x.x), nx_bf16_to_float(x.y), nx_bf16_to_float(x.z), nx_bf16_to_float(x.w));
 }
-static ushort4 bf16_run(float4 x) {
+static ushort4 four_bf16(float4 x) {
   return (ushort4)(nx_bf16_from_float(x.x), nx_bf16_from_float(x.y), nx_bf16_from_float(x.z),
                    nx_bf16_from_float(x.w));
 }
-RUNS_OF(bf16, bf16_run_load(vload4(0, (global const ushort *)p + i)),
-        vstore4(bf16_run(v), 0, (global ushort *)p + i))
+RUNS_OF(f32, four((global const float *)p + i), set_four((global float *)p + i, v))
+RUNS_OF(f16, vload_half4(0, (global const half *)p + i), vstore_half4_rte(v, 0, (global half *)p + i))
+RUNS_OF(bf16, bf16_four(four((global const ushort *)p + i)), set_four((global ushort *)p + i, four_bf16(v)))
 
 #define XDIM(k, d) call.dims[k][d]
 #define YDIM(k, d) call.dims[N_IN + (k)][d]

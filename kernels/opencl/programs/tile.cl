@@ -9,18 +9,27 @@ typedef struct product {
   long a_row, a_k, b_column, b_k; /* strides */
 } product;
 
-/* sums += the tile at (row, column); LOAD_A and LOAD_B take an element's number, from the first of the
- * matrix. All items of the group come here. */
-#define TILE_SUM(sums, p, row, column, LOAD_A, LOAD_B, a_tile, b_tile) \
+/* DEPTH x TILE numbers of a matrix into local memory, from `first` of n and from k0 on; one of the strides is
+ * 1, and runs go along it. LOAD_RUN takes places from the first of the matrix. */
+#define TILE_READ(tile, LOAD_RUN, first, n, stride, n_k, k_stride) \
+  for (int run = RUN * (int)get_local_id(0); run < DEPTH * TILE; run += RUN * LOCAL) { \
+    bool along_k = (k_stride) == 1; \
+    int at_k = along_k ? run % DEPTH : run / TILE, at = along_k ? run / DEPTH : run % TILE; \
+    long left = (n) - (first) - at, left_k = (n_k) - k0 - at_k; \
+    long from = ((first) + at) * (stride) + (k0 + at_k) * (k_stride); \
+    float4 x = (float4)0; \
+    if (left > 0 && left_k > 0) x = LOAD_RUN(from, from + (along_k ? left_k : left)); \
+    local float *to = (tile) + at_k * TILE + at; \
+    if (along_k) to[0] = x.x, to[TILE] = x.y, to[2 * TILE] = x.z, to[3 * TILE] = x.w; \
+    else vstore4(x, 0, to); \
+  }
+
+/* sums += the tile at (row, column). All items of the group come here. */
+#define TILE_SUM(sums, p, row, column, LOAD_A_RUN, LOAD_B_RUN, a_tile, b_tile) \
   for (long k0 = 0; k0 < (p).k; k0 += DEPTH) { \
     barrier(CLK_LOCAL_MEM_FENCE); \
-    for (int at = get_local_id(0); at < DEPTH * TILE; at += LOCAL) { \
-      int k_a = (p).a_k == 1 ? at % DEPTH : at / TILE, i = (p).a_k == 1 ? at / DEPTH : at % TILE; \
-      int k_b = (p).b_k == 1 ? at % DEPTH : at / TILE, j = (p).b_k == 1 ? at / DEPTH : at % TILE; \
-      bool in_a = (row) + i < (p).m && k0 + k_a < (p).k, in_b = (column) + j < (p).n && k0 + k_b < (p).k; \
-      a_tile[k_a * TILE + i] = in_a ? LOAD_A(((row) + i) * (p).a_row + (k0 + k_a) * (p).a_k) : 0; \
-      b_tile[k_b * TILE + j] = in_b ? LOAD_B(((column) + j) * (p).b_column + (k0 + k_b) * (p).b_k) : 0; \
-    } \
+    TILE_READ(a_tile, LOAD_A_RUN, row, (p).m, (p).a_row, (p).k, (p).a_k) \
+    TILE_READ(b_tile, LOAD_B_RUN, column, (p).n, (p).b_column, (p).k, (p).b_k) \
     barrier(CLK_LOCAL_MEM_FENCE); \
     for (int k = 0; k < DEPTH; k++) { \
       float4 a = vload4(get_local_id(0) / TILE_SIDE, a_tile + k * TILE); \

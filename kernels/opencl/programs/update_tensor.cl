@@ -80,9 +80,9 @@ kernel void muon_divide(OPERANDS) {
   if (i < N) ROOM[i] /= (float)AT_STEP->sums[0];
 }
 
-#define LOAD_X(i) X_NOW[i]
-#define LOAD_SQUARE(i) SQUARE[i]
-#define LOAD_MIXED(i) MIXED[i]
+#define LOAD_X(i, end) load_run_f32((global const uchar *)X_NOW, i, end)
+#define LOAD_SQUARE(i, end) load_run_f32((global const uchar *)SQUARE, i, end)
+#define LOAD_MIXED(i, end) load_run_f32((global const uchar *)MIXED, i, end)
 #define COEFFICIENT(k) (float)muon_coefficients[call.round * 3 + (k)]
 #define MUON_PRODUCT(columns, depth, b_column_, b_k_) \
   local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE]; \
