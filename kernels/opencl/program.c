@@ -2,7 +2,8 @@
 /* The text before a program, and programs kept on disk.
  *
  * A built program is a file of $NXRUN_CACHE (else $XDG_CACHE_HOME/nxrun, else ~/.cache/nxrun), named by the
- * hash of platform, device, driver, options and text. What cannot be kept is built again. */
+ * hash of platform, device, driver, options and text. It begins with the hash of what follows, for a driver may
+ * end the process that gives it half of a program. What cannot be kept is built again. */
 #include "kernels/opencl/opencl.h"
 
 #include "schema/optimizers.h"
@@ -125,18 +126,39 @@ static bool path_of(const nxk_device *device, const char *const *texts, const ch
   return true;
 }
 
-static cl_program program_load(const nxk_device *device, const char *path, const char *options) {
+static void digest_of(const uint8_t *bytes, size_t n_bytes, uint8_t digest[SHA256_DIGEST_SIZE]) {
+  struct sha256_ctx hash;
+  sha256_init(&hash);
+  sha256_update(&hash, n_bytes, bytes);
+  sha256_digest(&hash, SHA256_DIGEST_SIZE, digest);
+}
+
+/* All of a file; NULL where it is not what was kept. */
+static uint8_t *file_read(const char *path, size_t *n_bytes) {
+  uint8_t digest[SHA256_DIGEST_SIZE];
   FILE *file = fopen(path, "rb");
   struct stat of;
   if (!file) return NULL;
-  unsigned char *bytes = fstat(fileno(file), &of) == 0 ? malloc((size_t)of.st_size + 1) : NULL;
-  size_t n_bytes = bytes ? fread(bytes, 1, (size_t)of.st_size, file) : 0;
+  uint8_t *bytes = fstat(fileno(file), &of) == 0 ? malloc((size_t)of.st_size + 1) : NULL;
+  *n_bytes = bytes ? fread(bytes, 1, (size_t)of.st_size, file) : 0;
   fclose(file);
-  cl_int status, error = CL_INVALID_VALUE;
-  cl_program program = NULL;
-  if (n_bytes > 0)
-    program = clCreateProgramWithBinary(device->context, 1, &device->id, &n_bytes,
-                                        (const unsigned char **)&bytes, &status, &error);
+  if (*n_bytes > sizeof digest) {
+    digest_of(bytes + sizeof digest, *n_bytes - sizeof digest, digest);
+    if (memcmp(bytes, digest, sizeof digest) == 0) return bytes;
+  }
+  free(bytes);
+  return NULL;
+}
+
+static cl_program program_load(const nxk_device *device, const char *path, const char *options) {
+  size_t n_bytes;
+  uint8_t *bytes = file_read(path, &n_bytes);
+  if (!bytes) return NULL;
+  const unsigned char *binary = bytes + SHA256_DIGEST_SIZE;
+  n_bytes -= SHA256_DIGEST_SIZE;
+  cl_int status, error;
+  cl_program program =
+      clCreateProgramWithBinary(device->context, 1, &device->id, &n_bytes, &binary, &status, &error);
   free(bytes);
   if (error != CL_SUCCESS) return NULL;
   if (clBuildProgram(program, 1, &device->id, options, NULL, NULL) == CL_SUCCESS) return program;
@@ -145,20 +167,27 @@ static cl_program program_load(const nxk_device *device, const char *path, const
 }
 
 /* Under a name of its own first: several ranks may write the same one. */
+static void file_write(const char *path, const uint8_t *bytes, size_t n_bytes) {
+  char own[4200];
+  snprintf(own, sizeof own, "%s.%d", path, (int)getpid());
+  FILE *file = fopen(own, "wb");
+  if (!file) return;
+  bool well = fwrite(bytes, 1, n_bytes, file) == n_bytes;
+  if (fclose(file) != 0 || !well || rename(own, path) != 0) unlink(own);
+}
+
 static void program_keep(cl_program program, const char *path) {
   size_t n_bytes = 0;
-  char own[4200];
   if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof n_bytes, &n_bytes, NULL) != CL_SUCCESS ||
       n_bytes == 0)
     return;
-  unsigned char *bytes = malloc(n_bytes);
-  snprintf(own, sizeof own, "%s.%d", path, (int)getpid());
-  FILE *file = bytes ? fopen(own, "wb") : NULL;
-  bool well = file &&
-              clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL) == CL_SUCCESS &&
-              fwrite(bytes, 1, n_bytes, file) == n_bytes;
-  if (file && fclose(file) != 0) well = false;
-  if (file && (!well || rename(own, path) != 0)) unlink(own);
+  uint8_t *bytes = malloc(SHA256_DIGEST_SIZE + n_bytes);
+  unsigned char *binary = bytes + SHA256_DIGEST_SIZE;
+  if (bytes &&
+      clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
+    digest_of(binary, n_bytes, bytes);
+    file_write(path, bytes, SHA256_DIGEST_SIZE + n_bytes);
+  }
   free(bytes);
 }
 
