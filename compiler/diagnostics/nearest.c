@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { WORD_MAX = 96 };
@@ -46,6 +47,34 @@ static size_t distance(const char *a, const char *b, size_t limit) {
   return last[n_b];
 }
 
+static bool is_joint(char c) {
+  return c == '_' || c == '-' || c == '.' || c == '\0';
+}
+
+static size_t part_length(const char *text) {
+  size_t n = 0;
+  while (!is_joint(text[n])) n++;
+  return n;
+}
+
+/* Whether two names of as many parts have one that is quite another: eval_batch_size and train_batch_size. */
+static bool has_other_part(const char *a, const char *b) {
+  bool other = false;
+  for (;;) {
+    char part[2][WORD_MAX + 1];
+    size_t n_a = part_length(a), n_b = part_length(b), longer = n_a > n_b ? n_a : n_b;
+    if (longer > WORD_MAX) return false;
+    snprintf(part[0], sizeof part[0], "%.*s", (int)n_a, a);
+    snprintf(part[1], sizeof part[1], "%.*s", (int)n_b, b);
+    size_t limit = longer < 4 ? longer : (longer + 1) / 2;
+    other = other || distance(part[0], part[1], limit) > limit;
+    if ((a[n_a] == '\0') != (b[n_b] == '\0')) return false;
+    if (a[n_a] == '\0') return other;
+    a += n_a + 1;
+    b += n_b + 1;
+  }
+}
+
 /* Of several that are as near the first; *edits and *alone tell of it. */
 static const char *find_nearest(const char *word, const char *const *names, size_t n_names, size_t *edits,
                                 bool *alone) {
@@ -56,7 +85,7 @@ static const char *find_nearest(const char *word, const char *const *names, size
     size_t n_name = strlen(names[i]);
     if ((n_name > n_word ? n_name - n_word : n_word - n_name) > limit) continue;
     size_t n_edits = distance(word, names[i], limit);
-    if (n_edits > limit) continue;
+    if (n_edits > limit || has_other_part(word, names[i])) continue;
     if (nearest != NULL && n_edits == limit) {
       *alone = *alone && strcmp(nearest, names[i]) == 0;
       continue;

@@ -187,24 +187,39 @@ static bool assume_global(attempt *a, const nxc_settings *s) {
                 "one micro-batch a rank");
 }
 
-static const struct {
+static const struct usual {
   nxc_setting_id setting;
   const char *value, *why;
 } usual[] = {{NX_SETTING_MODEL_SEQUENCE, "4096", "a usual length"},
              {NX_SETTING_BATCH_MICRO, "1", "the smallest"},
              {NX_SETTING_MESH_NODES, "1", "a machine has hosts of its own size"},
              {NX_SETTING_RUN_SEED, "1", "no estimate depends on it"},
-             {NX_SETTING_MODEL_POSITION_EMBEDDING, "none", "others change an estimate little"},
              {NX_SETTING_OPTIMIZER_LR, "0.0003", "no estimate depends on it"},
-             {NX_SETTING_SCHEDULE_MAX_STEPS, "1000", "no estimate depends on it"}};
+             {NX_SETTING_SCHEDULE_MIN_LR, "0", "no estimate depends on it"},
+             {NX_SETTING_SCHEDULE_MAX_STEPS, "1000", "no estimate depends on it"},
+             {NX_SETTING_CHECKPOINT_EVERY_STEPS, "1000", "no estimate depends on it"},
+             {NX_SETTING_EVALUATE_EVERY_STEPS, "1000", "a usual interval"}};
+
+/* What scripts leave to their arguments; of a model whose shape is known. */
+static const struct usual left_open[] = {
+    {NX_SETTING_MESH_TENSOR, "1", "nothing tells it; --assume does"},
+    {NX_SETTING_MESH_PIPELINE, "1", "nothing tells it; --assume does"},
+    {NX_SETTING_MESH_CONTEXT, "1", "nothing tells it; --assume does"},
+    {NX_SETTING_MESH_EXPERT, "1", "nothing tells it; --assume does"},
+    {NX_SETTING_MODEL_POSITION_EMBEDDING, "none", "others change an estimate little"}};
+
+static bool assume_all(attempt *a, const nxc_settings *s, const struct usual *rows, size_t n_rows) {
+  bool assumed = false;
+  for (size_t i = 0; i < n_rows; i++)
+    if (!nxc_settings_known(s, rows[i].setting))
+      assumed = assume(a, rows[i].setting, rows[i].value, rows[i].why) || assumed;
+  return assumed;
+}
 
 static bool assume_usual(attempt *a, const nxc_compiled *compiled) {
   const nxc_settings *s = compiled->settings;
   bool assumed = !nxc_has(s, NX_SETTING_MODEL_VOCAB) && assume_vocab(a, compiled);
-  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-    if (!nxc_settings_known(s, usual[i].setting))
-      assumed = assume(a, usual[i].setting, usual[i].value, usual[i].why) || assumed;
-  return assumed;
+  return assume_all(a, s, usual, sizeof usual / sizeof *usual) || assumed;
 }
 
 /* ---- all ---- */
@@ -226,6 +241,7 @@ static bool assume_next(attempt *a, const trial *t) {
     return a->request.assumes_defaults = true;
   if (a->model == NULL && lacks_shape(s) && assume_model(a, &t->compiled)) return true;
   if (assume_usual(a, &t->compiled)) return true;
+  if (!lacks_shape(s) && assume_all(a, s, left_open, sizeof left_open / sizeof *left_open)) return true;
   if (!nxc_has(s, NX_SETTING_MESH_WORLD)) return assume_world(a, t);
   return !nxc_has(s, NX_SETTING_BATCH_GLOBAL) && assume_global(a, s);
 }

@@ -368,6 +368,9 @@ static void test_nearest(void **state) {
   assert_string_equal(nxc_nearest("Zero1", names, 5), "zero1");
   assert_string_equal(nxc_nearest("tensor_model_paralel_sise", names, 5), "tensor_model_parallel_size");
   assert_null(nxc_nearest("hidden_size", names, 5));
+  const char *const parts[] = {"train_batch_size"}; /* one part is another word */
+  assert_null(nxc_nearest("eval_batch_size", parts, 1));
+  assert_string_equal(nxc_nearest("tarin_batch_size", parts, 1), "train_batch_size");
   assert_null(nxc_nearest("x", names, 5));
 }
 

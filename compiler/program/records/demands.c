@@ -60,10 +60,10 @@ void nxc_report_unknown(const nxc_settings *s, nxc_sink *sink, const nxc_setting
   size_t n_model = 0;
   for (size_t i = 0; i < n; i++)
     if (is_of_model(ids[i])) of_model[n_model++] = ids[i];
+  if (n_model > 1) report_model(s, sink, of_model, n_model);
   for (size_t i = 0; i < n; i++) {
     if (follows_from_world(s, ids[i]) || (n_model > 1 && is_of_model(ids[i]))) continue;
     nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, how_to_tell(s, ids[i]),
                "%s is unknown, and a plan needs it", nxc_setting_name_in_dialect(s, ids[i]));
   }
-  if (n_model > 1) report_model(s, sink, of_model, n_model);
 }
