@@ -11,13 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WORD_BYTES = 8, CHUNK_BYTES = 1 << 20, N_LIMBS = 3, LIMB_BITS = 21 };
+enum { WORD_BYTES = 8, CHUNK_BYTES = 1 << 20, N_LIMBS = 3, LIMB_BITS = 21, LANES = 4 };
 
 static const uint64_t PRIME = (UINT64_C(1) << 61) - 1;
 static const uint64_t BASES[NXR_SUM_NUMBERS] = {UINT64_C(0x1C6A9E3D0B7F5217), UINT64_C(0x0E5B38D1F4A2C96B)};
 
+/* Equal to x modulo the prime, and less than 2^61 + 8. */
+static uint64_t fold(uint64_t x) {
+  return (x & PRIME) + (x >> 61);
+}
+
 static uint64_t reduce(uint64_t x) {
-  x = (x & PRIME) + (x >> 61);
+  x = fold(x);
   return x >= PRIME ? x - PRIME : x;
 }
 
@@ -33,18 +38,36 @@ static uint64_t power(uint64_t base, uint64_t exponent) {
   return result;
 }
 
-/* Words of which all bytes are there, from the last to the first. */
+static uint64_t word_at(const uint8_t *bytes, uint64_t index) {
+  uint64_t word;
+  memcpy(&word, bytes + index * WORD_BYTES, WORD_BYTES);
+  return fold(word);
+}
+
+/* x y + z for x < 2^62, y < 2^61 and z < 2^62, less than 2^62. */
+static uint64_t multiply_add(uint64_t x, uint64_t y, uint64_t z) {
+  unsigned __int128 product = (unsigned __int128)x * y;
+  return fold(((uint64_t)product & PRIME) + (uint64_t)(product >> 61) + z);
+}
+
+/* Words of which all bytes are there, from the last to the first. A step needs the result of the step before,
+ * so that LANES polynomials go side by side, of every LANES-th word each. */
 static void add_words(nxr_sum *sum, const uint8_t *bytes, uint64_t n_words, uint64_t index) {
-  uint64_t most = 0, least = 0;
-  for (uint64_t i = n_words; i-- > 0;) {
-    uint64_t word;
-    memcpy(&word, bytes + i * WORD_BYTES, WORD_BYTES);
-    word = reduce(word);
-    most = reduce(multiply(most, BASES[0]) + word);
-    least = reduce(multiply(least, BASES[1]) + word);
+  uint64_t lanes[NXR_SUM_NUMBERS][LANES] = {{0}}, steps[NXR_SUM_NUMBERS], n_steps = n_words / LANES;
+  for (uint32_t j = 0; j < NXR_SUM_NUMBERS; j++) steps[j] = power(BASES[j], LANES);
+  for (uint64_t lane = 0; lane < n_words % LANES; lane++)
+    for (uint32_t j = 0; j < NXR_SUM_NUMBERS; j++) lanes[j][lane] = word_at(bytes, n_steps * LANES + lane);
+  for (uint64_t i = n_steps; i-- > 0;)
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+      uint64_t word = word_at(bytes, i * LANES + lane);
+      for (uint32_t j = 0; j < NXR_SUM_NUMBERS; j++)
+        lanes[j][lane] = multiply_add(lanes[j][lane], steps[j], word);
+    }
+  for (uint32_t j = 0; j < NXR_SUM_NUMBERS; j++) {
+    uint64_t total = 0;
+    for (uint32_t lane = LANES; lane-- > 0;) total = multiply_add(total, BASES[j], lanes[j][lane]);
+    sum->at[j] = reduce(multiply_add(total, power(BASES[j], index), sum->at[j]));
   }
-  sum->at[0] = reduce(sum->at[0] + multiply(most, power(BASES[0], index)));
-  sum->at[1] = reduce(sum->at[1] + multiply(least, power(BASES[1], index)));
 }
 
 /* A few bytes of one word. */

@@ -121,6 +121,7 @@ static void sums_have_no_order(void **state) {
   char text[NXR_SUM_TEXT_BYTES];
   nxr_sum again;
   nxr_sum_text(&whole, text);
+  assert_string_equal(text, "08821d6497a1e10d0d573b6b7e849605"); /* as checkpoints on disks have it */
   assert_true(nxr_sum_parse(text, &again) && nxr_sum_equal(&again, &whole));
   text[3] = 'x';
   assert_false(nxr_sum_parse(text, &again));
