@@ -146,25 +146,31 @@ static inline float vec_exp_tail(float r) {
   return p;
 }
 
+/* x rounded to a whole number by adding 1.5 x 2^23, of which the lowest bits of the sum are the number. */
+static const float vec_whole = 12582912.0F;
+
+/* p 2^n for a normal result, `shifted` being n + vec_whole. */
+static inline float vec_scaled(float p, float shifted) {
+  return vec_float(vec_bits(p) + (vec_bits(shifted) << 23));
+}
+
 /* e^x within 1.1 ulp; 0 below -87.33, infinity above 88.72, NaN of NaN. Cody and Waite's reduction, a
- * polynomial of degree 6 for e^r on |r| <= ln 2 / 2, 2^n applied in two factors so that neither overflows. */
+ * polynomial of degree 6 for e^r on |r| <= ln 2 / 2. */
 static inline float vec_exp(float x) {
-  float bound = x > 89.0F ? 89.0F : x;
-  bound = bound < -88.0F ? -88.0F : bound;
-  float n = __builtin_rintf(bound * 1.44269504F);
-  float r = bound - n * 0.693359375F;
+  float shifted = x * 1.44269504F + vec_whole, n = shifted - vec_whole;
+  float r = x - n * 0.693359375F;
   r = r + n * 2.12194440e-4F;
   float p = vec_exp_tail(r);
   p = p * r * r + r + 1.0F;
-  int32_t whole = (int32_t)n, half = whole >> 1;
-  float y = p * vec_float((uint32_t)(half + 127) << 23) * vec_float((uint32_t)(whole - half + 127) << 23);
+  float y = vec_scaled(p, shifted);
+  y = x <= 88.7228317F ? y : x + INFINITY; /* NaN of NaN */
   return x < -87.33F ? 0.0F : y;
 }
 
-/* 2^x within 2 ulp for x < 128, 0 below -126, as weights of a softmax are made (the polynomial is Cephes'). */
+/* 2^x within 2 ulp for x < 128, 0 below -126, as weights of a softmax are made (the polynomial is Cephes').
+ */
 static inline float vec_exp2_weight(float x) {
-  const float whole = 12582912.0F; /* 1.5 x 2^23: a sum with it is rounded to a whole number */
-  float shifted = x + whole, r = x - (shifted - whole);
+  float shifted = x + vec_whole, r = x - (shifted - vec_whole);
   float p = 1.535336188319500E-4F;
   p = p * r + 1.339887440266574E-3F;
   p = p * r + 9.618437357674640E-3F;
@@ -172,7 +178,7 @@ static inline float vec_exp2_weight(float x) {
   p = p * r + 2.402264791363012E-1F;
   p = p * r + 6.931472028550421E-1F;
   p = p * r + 1.0F;
-  float y = vec_float(vec_bits(p) + (vec_bits(shifted) << 23));
+  float y = vec_scaled(p, shifted);
   return x < -126.0F ? 0.0F : y;
 }
 
