@@ -5,13 +5,14 @@
 #include <time.h>
 
 static volatile sig_atomic_t stop_signal, save_signal;
-static time_t first_signal;
+static time_t first_signal; /* by a clock that nobody sets */
 
 /* A terminal and mpiexec may both send the same Ctrl-C: a second signal counts as one after a second. */
 static void on_signal(int number) {
-  time_t now = time(NULL);
-  if (!stop_signal) first_signal = now;
-  if (now > first_signal + 1) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (!stop_signal) first_signal = now.tv_sec;
+  if (now.tv_sec > first_signal + 1) {
     signal(number, SIG_DFL);
     raise(number);
   }

@@ -6,6 +6,7 @@
 #include "runtime/state/merge.h"
 #include "runtime/training.h"
 #include "runtime/world/clock.h"
+#include "runtime/world/launch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -203,6 +204,7 @@ static const char *find_stop(const nxr_training *run, double start_s) {
   const nx_run_names *names = run->plan->run_names;
   bool late = names->stop_after_s > 0 && nxr_clock_s() - start_s >= names->stop_after_s;
   if (nxr_signals_stop()) return "by a signal";
+  if (nxr_launch_is_orphan()) return "since its launcher is gone";
   if (names->stop_every && run->done % names->stop_every == 0) return "by run.stop_every";
   return late && run->world->rank == 0 ? "by run.stop_after_minutes" : NULL;
 }

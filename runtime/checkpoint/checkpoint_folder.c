@@ -194,7 +194,9 @@ bool nxr_folder_begin(const char *directory, uint64_t step, char path[NXR_PATH_B
     if (errno != EEXIST) break;
     fprintf(stderr, "nxrun: %s is in the way: another name is taken\n", path);
   }
-  nxr_fault_set(fault, "cannot make the folder %s: %s", path, strerror(errno));
+  bool gone = errno == ENOENT || errno == ENOTDIR;
+  nxr_fault_set(fault, "cannot make the folder %s: %s%s", path, strerror(errno),
+                gone ? ": was the run's folder moved or removed while it went on?" : "");
   nxr_unfinished_remove(path);
   return false;
 }

@@ -224,9 +224,11 @@ bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr
   const json_t *recorded = json_object_get(read, "step");
   bool good = json_is_integer(json_object_get(read, "version")) &&
               parse_hex(json_string_value(json_object_get(read, "plan_id")), plan_id) &&
-              json_is_integer(recorded) && (uint64_t)json_integer_value(recorded) == step;
-  if (good) *manifest = read;
+              json_is_integer(recorded);
+  bool other = good && (uint64_t)json_integer_value(recorded) != step;
+  if (good && !other) *manifest = read;
   else json_decref(read);
+  if (other) return nxr_fault_set(fault, "its manifest.json is of another step: was the folder renamed?");
   return good || nxr_fault_set(fault, "manifest.json is damaged");
 }
 

@@ -134,9 +134,11 @@ bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault
   if (snprintf(index_path, sizeof index_path, "%s.idx", prefix) >= (int)sizeof index_path ||
       snprintf(data_path, sizeof data_path, "%s.bin", prefix) >= (int)sizeof data_path)
     return nxr_fault_set(fault, "the name of the dataset is too long");
-  if (access(index_path, F_OK) != 0)
-    return nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset)", index_path,
-                         strerror(errno));
+  const char *const paths[] = {index_path, data_path};
+  for (int i = 0; i < 2; i++)
+    if (access(paths[i], F_OK) != 0)
+      return nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset of two files, .bin and .idx)",
+                           paths[i], strerror(errno));
   bool good = read_index(dataset, index_path, fault) &&
               nxr_mapping_open(data_path, &dataset->data, fault) &&
               check_header(dataset, index_path, fault) && check_contents(dataset, index_path, fault) &&

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/launch.h"
 
+#include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+enum { LEAST_SHARED_BYTES = 8 << 20 }; /* of MPI itself */
 
 static unsigned long launcher_number(const char *name, unsigned long otherwise) {
   const char *text = getenv(name);
@@ -19,6 +25,27 @@ uint32_t nxr_launch_ranks(void) {
 uint32_t nxr_launch_local_ranks(void) {
   uint32_t n = (uint32_t)launcher_number("MPI_LOCALNRANKS", 1);
   return n ? n : 1;
+}
+
+bool nxr_launch_is_orphan(void) {
+  struct pollfd launcher = {.fd = (int)launcher_number("PMI_FD", (unsigned long)-1)};
+  return launcher.fd >= 0 && poll(&launcher, 1, 0) == 1 && (launcher.revents & (POLLHUP | POLLERR));
+}
+
+void nxr_launch_look_around(void) {
+  struct statvfs memory;
+  struct rlimit file;
+  if (launcher_number("MPI_LOCALRANKID", 0) != 0 || nxr_launch_local_ranks() == 1) return;
+  if (statvfs("/dev/shm", &memory) == 0 && (uint64_t)memory.f_bavail * memory.f_frsize < LEAST_SHARED_BYTES)
+    fprintf(stderr,
+            "nxrun: /dev/shm has room for %llu KiB, with which MPI may not start: enlarge it (mount -o "
+            "remount,size=… /dev/shm, docker --shm-size), or remove what ended runs left there\n",
+            (unsigned long long)((uint64_t)memory.f_bavail * memory.f_frsize >> 10));
+  if (getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < LEAST_SHARED_BYTES)
+    fprintf(stderr,
+            "nxrun: no file may have more than %llu KiB, with which MPI may not start and no checkpoint is "
+            "written: ulimit -f unlimited\n",
+            (unsigned long long)(file.rlim_cur >> 10));
 }
 
 void nxr_launch_prepare(const nx_run *run, char **argv) {

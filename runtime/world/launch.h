@@ -5,12 +5,17 @@
 
 #include "schema/plan.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* How many processes the launcher has started; 1 where nothing says it. */
 uint32_t nxr_launch_ranks(void);
 /* Ranks of this host, as the launcher tells; 1 where nothing does. */
 uint32_t nxr_launch_local_ranks(void);
+/* Whether what has started this rank is there no longer: nobody would hear of its end, or end it. */
+bool nxr_launch_is_orphan(void);
+/* Says what of this host's limits MPI fails at without telling its user. */
+void nxr_launch_look_around(void);
 /* The OpenMP library reads how its threads wait when it is loaded, and by default they spin for milliseconds,
  * which ruins a run as soon as another process wants a core. So a run of several threads starts itself again,
  * once, with threads that spin briefly and then sleep, or sleep at once where they are more than the

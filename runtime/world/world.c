@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/world.h"
 
+#include "runtime/world/launch.h"
 #include "runtime/world/watch.h"
 #include "runtime/world/world_end.h"
 #include "runtime/world/world_meet.h"
@@ -66,6 +67,7 @@ static void watch(const nxr_world *world) {
 bool nxr_world_open(nxr_world *world, double deadline_s, nxr_fault *fault) {
   int provided, rank, size, local_rank, local_size;
   *world = (nxr_world){.deadline_s = deadline_s, .phase = "while the run is set up"};
+  nxr_launch_look_around();
   watch_start(world);
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
     return nxr_fault_set(fault, "MPI does not start");

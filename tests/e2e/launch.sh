@@ -42,8 +42,19 @@ expect 'two hosts' 0 '^step 4/4 ' "$mpiexec" -launcher fork -hosts one:2,two:2 -
 expect 'a folder that cannot be made: where to say another' 1 'proc.*choose another folder .*--dir' \
   "$mpiexec" -n 2 "$nxrun" two.bin --dir /proc/none
 expect 'missing data' 1 'nowhere' "$mpiexec" -n 2 "$nxrun" nodata.bin --dir run4
+mv data.bin away
+expect 'the half of a dataset' 1 'cannot open data.bin.*nxdata build makes a dataset of two files' "$nxrun" one.bin --dir run4
+mv away data.bin
 expect 'srun that started single ranks' 1 'srun started 2 separate runs' \
   env SLURM_NTASKS=2 SLURM_PROCID=0 "$nxrun" two.bin
+if unshare -m mount -t tmpfs tmpfs /dev/shm 2>/dev/null; then
+  timeout 60 unshare -m sh -c 'mount -t tmpfs -o size=64k tmpfs /dev/shm; exec "$@"' sh "$mpiexec" -n 2 "$nxrun" two.bin \
+    --dir small >out 2>&1
+  [ $? -ne 0 ] && grep -q '^nxrun: /dev/shm has room for 64 KiB.*: enlarge it' out
+  report 'too little shared memory for MPI' $?
+else
+  skip 'too little shared memory for MPI' 'mounts nothing here'
+fi
 expect 'ranks that share cores are told' 0 'share .* cores* of a host' \
   "$mpiexec" -n 2 taskset -c 0 "$nxrun" two.bin --dir run5
 if grep -q amx_bf16 /proc/cpuinfo; then
@@ -149,6 +160,21 @@ end_by 'SIGINT is the same' INT job 3 'stopped by a signal after step'
 end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
 end_by 'a rank stands still: the others end by the deadline' STOP rank 1 \
   'rank 0 (.*) waits in step .* bytes: rank 1 (.*) does not come'
+own_ranks() { # process ids of this test's
+  for at in /proc/[0-9]*; do
+    [ "$(readlink "$at/exe")" = "$nxrun" ] && [ "$(readlink "$at/cwd")" = "$folder" ] && echo "${at#/proc/}"
+  done
+}
+rm -rf long steps
+setsid "$mpiexec" -n 2 "$nxrun" long.bin --dir long --log json >steps 2>out &
+job=$!
+for _ in $(seq 100); do [ -s steps ] && break; sleep 0.1; done
+kill -KILL $(ps -o pid= --ppid $job)
+for _ in $(seq 200); do [ -z "$(own_ranks)" ] && break; sleep 0.1; done
+[ -z "$(own_ranks)" ] && ls long/checkpoints/step-*/manifest.json >>out
+report 'what has started the ranks of a host is killed: a checkpoint, then their end' $?
+kill -KILL $job $(own_ranks) 2>/dev/null
+wait $job
 plan long.bin 2 steps=2000000000 deadline=4 save=1
 end_by 'a rank stands still, probably in a checkpoint' STOP rank 1 'rank 0 .*waits .*: rank 1 '
 end_by 'the dataset is cut while it is read' CUT job 1 '^nxrun: data.bin was cut short'
