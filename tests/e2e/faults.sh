@@ -10,16 +10,12 @@ tests=$(realpath "$(dirname "$0")")
 
 one=nxfault-$$-1 two=nxfault-$$-2 # namespaces
 net=10.214.$(($$ % 250 + 1)) cable=
-end_all() {
-  [ -n "$cable" ] && kill "$cable"
-  for host in $one $two; do ip netns pids $host | xargs -r kill -9; ip netns del $host; done
-  rm -rf "$folder"
-}
-trap 'end_all 2>/dev/null' EXIT
-if ! command -v ip >/dev/null || ! ip netns add $one >out 2>&1 || ! ip netns add $two >out 2>&1; then
-  skip 'faults between hosts' 'no network namespaces can be made here: it takes iproute2 and root'
+. "$tests/hosts.sh"
+if ! make_hosts >out 2>&1; then
+  skip 'faults between hosts' "$no_hosts"
   finish
 fi
+trap '[ -n "$cable" ] && kill "$cable"; end_hosts' EXIT
 connect() { # DELAY_MS LOST_OF_1000
   [ -n "$cable" ] && kill "$cable" && wait "$cable"
   rm -f ready
@@ -37,7 +33,6 @@ if ! connect 0 0; then
   finish
 fi
 
-. "$tests/hosts.sh"
 same() { # NAME RUN: the same weights as of the run without faults
   cmp plain/checkpoints/step-000004/model.safetensors "$2"/checkpoints/step-000004/model.safetensors >out 2>&1
   report "$1" $?
@@ -62,22 +57,22 @@ cut_off() { # NAME SIGNAL: waits until the run trains, then cuts; `out` has what
   rm -rf long
   on_two_hosts 120 long.bin --dir long &
   job=$!
-  for _ in $(seq 200); do
+  for _ in $(seq 600); do
     grep -q '"step":5,' long/metrics.jsonl 2>/dev/null && break
     sleep 0.1
   done
   since=$(date +%s)
   kill -USR1 $cable
   while [ -n "$(ip netns pids $one | xargs -r ps -o comm= -p | grep nxrun; ip netns pids $two | xargs -r ps -o comm= -p | grep nxrun)" ] &&
-    [ $(($(date +%s) - since)) -lt 40 ]; do sleep 0.2; done
+    [ $(($(date +%s) - since)) -lt 70 ]; do sleep 0.2; done
   took=$(($(date +%s) - since))
 }
 connect 0 0 || exit 99
-"$small" long.bin 4 hosts=2 data=data steps=2000000000 deadline=4 || exit 99
+"$small" long.bin 4 hosts=2 data=data steps=2000000000 deadline=20 || exit 99
 cut_off
 echo "# the last rank ended $took s after the cut"
-[ $took -le 15 ]
-report 'the cable is cut: every rank ends soon after its deadline of 4 s' $?
+[ $took -le 60 ]
+report 'the cable is cut: every rank ends after its deadline of 20 s' $?
 grep -q "^nxrun: rank [0-3] (.*) waits in step [0-9]* .*, group .*, [0-9]* bytes: rank [0-3] (.*) does not come" out
 report 'and says who waited for whom' $?
 ip netns pids $one | xargs -r kill
