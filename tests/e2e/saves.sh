@@ -82,6 +82,9 @@ mkdir stripped && cp -r apart stripped/checkpoints && rm -r stripped/checkpoints
 expect 'an older one has weights alone' 1 'step-000018 has no state of the optimizer' $run plain.bin --dir stripped --resume
 plan weights checkpoint.load=stripped checkpoint.weights_only=true schedule.max_steps=1
 expect 'with which a run can begin' 0 'begins with the weights of stripped/checkpoints/step-000018' $run weights.bin --dir weights
+mv stripped/checkpoints/step-000018 stripped/checkpoints/step-000019
+expect 'one that was renamed' 1 'step-000019 is passed over: its manifest.json is of another step' $run plain.bin \
+  --dir stripped --resume
 expect 'a folder that has checkpoints is refused' 1 'states2 has a run already' $run states.bin --dir states2
 mkdir -p states3/checkpoints/step-000001
 expect 'and one whose own are elsewhere' 1 'states3/checkpoints is not .*/apart (checkpoint.directory)' $run states.bin --dir states3
