@@ -284,7 +284,8 @@ static bool loop(nxr_training *run) {
   if (!trained && run->world->rank == 0)
     fprintf(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
             (unsigned long long)run->done, (unsigned long long)last);
-  if (run->score.evaluated < run->done) evaluate(run, nxr_evaluate_step); /* that was given up */
+  bool skipped = run->done > 0 && nx_plan_skips(run->plan, run->done - 1);
+  if (run->score.evaluated < run->done && !skipped) evaluate(run, nxr_evaluate_step); /* that was given up */
   if (trained && !train(run, last, &why, &stop)) {
     nxr_saves_finish(run); /* the one before this is whole */
     nxr_tell(run, "failed", "fails");

@@ -140,8 +140,8 @@ report 'is halved behind the second evaluation, and no step is trained that is l
 losses follows validation | cut -d' ' -f1 | tr '\n' ' ' >out
 [ "$(cat out)" = '2 4 8 ' ]
 report 'nor followed by an evaluation' $?
-expect 'stops behind the first look' 0 'step 5/8' $run follows.bin --dir follows-stopped --stop-after 5
-expect 'and goes on' 0 'resumes from .*step-000005' $run follows.bin --dir follows-stopped --resume
+expect 'stops at a step that is left out' 0 'step 5/8' $run follows.bin --dir follows-stopped --stop-after 6
+expect 'and goes on' 0 'resumes from .*step-000006' $run follows.bin --dir follows-stopped --resume
 same 'with the bits of a run that did not' follows follows-stopped
 plan unseen schedule.name=plateau data.split=[999,1,0]
 expect 'a loss that no set gives' 1 'the learning rate follows the loss of the set validation, which has not one sample' \
