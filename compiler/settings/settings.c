@@ -80,9 +80,18 @@ static const nxc_value *whole(nxc_settings *settings, nxc_setting_id id, const n
   return integer;
 }
 
+/* Numbers, also of a list; what is no number is finite. */
+static bool is_finite(const nxc_value *value) {
+  for (size_t i = 0; value->kind == NXC_LIST && i < value->n_items; i++)
+    if (!is_finite(&value->items[i])) return false;
+  return value->kind != NXC_FLOAT || isfinite(value->number);
+}
+
 static bool judge(nxc_settings *settings, nxc_setting_id id, const nxc_value **value,
                   const nxc_provenance *from, nxc_sink *sink) {
   nxc_verdict verdict = nxc_domain_judge(settings->arena, &nxc_setting_rows[id].domain, *value, true);
+  if (verdict.misfit == NXC_FITS && !is_finite(*value))
+    verdict = (nxc_verdict){.misfit = NXC_OUT_OF_BOUNDS, .problem = "must be finite"};
   if (verdict.misfit != NXC_FITS) report_misfit(settings, id, *value, from, &verdict, sink);
   else verdict.value = whole(settings, id, verdict.value);
   *value = verdict.value;

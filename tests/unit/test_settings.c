@@ -42,6 +42,18 @@ static void test_catalogue(void **state) {
   }
 }
 
+static void test_no_setting_is_infinite(void **state) {
+  fixture *f = *state;
+  for (size_t id = 0; id < NX_N_SETTINGS; id++) {
+    nxc_type type = nxc_setting_rows[id].domain.type;
+    bool list = type == NXC_TYPE_LIST_FLOAT;
+    if (type != NXC_TYPE_FLOAT && type != NXC_TYPE_INT_OR_FLOAT && !list) continue;
+    const char *path = nxc_setting_path((nxc_setting_id)id);
+    assert_false(nxc_settings_set_text(f->settings, path, list ? "[.inf]" : ".inf", f->sink));
+    assert_false(nxc_settings_set_text(f->settings, path, list ? "[-.inf]" : "-.inf", f->sink));
+  }
+}
+
 static void test_defaults(void **state) {
   fixture *f = *state;
   assert_int_equal(nxc_int(f->settings, NX_SETTING_MESH_TENSOR), 1);
@@ -179,6 +191,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_set_text, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_provenance, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_no_setting_is_infinite, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_derive, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_json, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_unknown_for_plan, set_up, tear_down),
