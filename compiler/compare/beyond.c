@@ -9,6 +9,7 @@
 typedef struct list {
   nxc_arena *arena;
   nxc_binding *binding;
+  const nxc_settings *settings;
   const char *model_option; /* names a config.json, whose keys are here where it was read */
   nxc_beyond *items;
   size_t n_items;
@@ -32,8 +33,34 @@ static bool is_section(const nxc_dialect *dialect, const nxc_option_row *row) {
   return nxc_dialect_section(dialect, row->name, &first) > first;
 }
 
+static bool names_option(nxc_arena *arena, const char *text, const char *option) {
+  const nxc_expression *expression = nxc_expression_of(arena, text);
+  for (size_t i = 0; expression != NULL && i < expression->n_names; i++) {
+    const nxc_name *name = &expression->names[i];
+    if (name->kind == NXC_NAME_OPTION && strcmp(name->path, option) == 0) return true;
+  }
+  return false;
+}
+
+/* Whether a rule would make a setting of it, and something else that is unknown keeps it from that. */
+static bool is_lost(list *l, const nxc_bound *bound) {
+  const char *dialect = l->binding->dialect->name;
+  for (size_t i = 0; bound->given && !bound->inactive && i < nxc_n_rules; i++) {
+    const nxc_rule_row *rule = &nxc_rules[i];
+    if (rule->derives == NX_N_SETTINGS || nxc_settings_known(l->settings, rule->derives) ||
+        nxc_settings_absent(l->settings, rule->derives))
+      continue;
+    if (rule->dialect == NULL || strcmp(rule->dialect, dialect) != 0) continue;
+    if (!names_option(l->arena, rule->derive, bound->row->name)) continue;
+    const nxc_value *applies = rule->when ? nxc_binding_evaluate(l->binding, bound, rule->when) : NULL;
+    if (applies == NULL || applies->kind != NXC_BOOL || applies->boolean) return true;
+  }
+  return false;
+}
+
 static bool is_followed(list *l, const nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
+  if (is_lost(l, bound)) return false;
   bool names_model = l->model_option != NULL && strcmp(l->model_option, row->name) == 0;
   if (names_model && l->binding->has_model_config) return true;
   if (row->names != NULL && strcmp(row->names, "family") == 0) return true; /* schema/families follows it */
@@ -79,6 +106,7 @@ static void add_key(list *l, const char *name, const nxc_node *node, nxc_changes
                       .value = value ? nxc_value_json(l->arena, value) : NULL,
                       .changes = changes,
                       .given = true,
+                      .usual = value != NULL && value->kind == NXC_NULL,
                       .read = true,
                       .followed = changes == NXC_CHANGES_SETTINGS,
                       .at = nxc_node_span(node)});
@@ -97,6 +125,21 @@ static void add_free_form(list *l, const nxc_option_row *row) {
   }
 }
 
+/* NAME[].KEY: that key of each entry of a list. */
+static void add_entries(list *l, const nxc_option_row *row) {
+  const char *brackets = strstr(row->name, "[].");
+  if (brackets == NULL) return;
+  const char *name = nxc_arena_strndup(l->arena, row->name, (size_t)(brackets - row->name));
+  const nxc_node *items = nxc_node_lookup(l->binding->document->root, name);
+  if (items != NULL) items = nxc_node_final(items);
+  for (size_t i = 0; items != NULL && items->kind == NXC_NODE_LIST && i < items->n_children; i++) {
+    const nxc_node *entry = nxc_node_final(items->children[i]);
+    const nxc_node *value = entry->kind == NXC_NODE_MAP ? nxc_node_lookup(entry, brackets + 3) : NULL;
+    if (value != NULL)
+      add_key(l, nxc_arena_printf(l->arena, "%s[%zu].%s", name, i, brackets + 3), value, row->changes);
+  }
+}
+
 /* -- all ------------------------------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b) {
@@ -104,7 +147,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 nxc_beyond *nxc_beyond_settings(nxc_arena *arena, const nxc_compiled *compiled, size_t *n) {
-  list l = {.arena = arena, .binding = compiled->binding};
+  list l = {.arena = arena, .binding = compiled->binding, .settings = compiled->settings};
   *n = 0;
   if (l.binding == NULL) return NULL;
   const nxc_dialect *dialect = l.binding->dialect, *model = l.binding->model_dialect;
@@ -112,6 +155,7 @@ nxc_beyond *nxc_beyond_settings(nxc_arena *arena, const nxc_compiled *compiled, 
   l.model_option = nxc_front_find(arena, dialect->name, &version)->model_option;
   for (size_t i = 0; i < dialect->n_options; i++) {
     add_option(&l, dialect, &l.binding->options[i], "");
+    add_entries(&l, &dialect->options[i]);
     if (is_free_form(&dialect->options[i])) add_free_form(&l, &dialect->options[i]);
   }
   for (size_t i = 0; l.binding->has_model_config && i < model->n_options; i++)
@@ -125,15 +169,6 @@ nxc_beyond *nxc_beyond_settings(nxc_arena *arena, const nxc_compiled *compiled, 
 
 bool nxc_beyond_counts(const nxc_beyond *one) {
   return one->given && !one->usual && one->read && !one->followed && one->changes > NXC_CHANGES_PLACE;
-}
-
-static bool names_option(nxc_arena *arena, const char *text, const char *option) {
-  const nxc_expression *expression = nxc_expression_of(arena, text);
-  for (size_t i = 0; expression != NULL && i < expression->n_names; i++) {
-    const nxc_name *name = &expression->names[i];
-    if (name->kind == NXC_NAME_OPTION && strcmp(name->path, option) == 0) return true;
-  }
-  return false;
 }
 
 bool nxc_setting_follows(nxc_arena *arena, const nxc_settings *settings, nxc_setting_id id,

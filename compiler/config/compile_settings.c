@@ -30,6 +30,7 @@ typedef struct compilation {
   nxc_origin origin;
   const nxc_front *front;
   nxc_front_texts texts;
+  nxc_front_parts parts; /* of the first */
   nxc_site_rules site;
   nxc_handover handover;
   const nxc_version_search *versions; /* NULL where the user named one, or there is one only */
@@ -86,6 +87,7 @@ static bool read_texts(compilation *c) {
                                .layers = origin->layers,
                                .sets = sets,
                                .omegaconf = request->omegaconf,
+                               .parts = &c->parts,
                                .launch = request->launch};
   c->texts.first = request->text;
   if (request->text == NULL && request->file != NULL) c->texts.first = read_file(c, request->file);
@@ -193,6 +195,16 @@ static void follow(compilation *c) {
   out->document->program_at = script->program_at;
 }
 
+/* What the file is composed of stands to it as layers do. */
+static void take_parts(compilation *c) {
+  nxc_origin *origin = &c->origin;
+  size_t n_layers = origin->n_layers + c->parts.n_items;
+  const nxc_source **layers = nxc_arena_array(c->arena, n_layers + 1, sizeof *layers);
+  for (size_t i = 0; i < n_layers; i++)
+    layers[i] = i < origin->n_layers ? origin->layers[i] : c->parts.items[i - origin->n_layers];
+  origin->layers = layers, origin->n_layers = n_layers;
+}
+
 /* The document, with what it reads elsewhere filled in. */
 static bool read_document(compilation *c) {
   nxc_compiled *out = c->out;
@@ -200,6 +212,7 @@ static bool read_document(compilation *c) {
   out->version = c->texts.version;
   assert(out->dialect != NULL);
   if (out->document == NULL) out->document = c->front->read(&c->texts);
+  if (c->parts.n_items > 0) take_parts(c);
   follow(c);
   if (!out->document->complete) return false;
   if (out->document->root->kind == NXC_NODE_MAP) apply_overrides(c);
@@ -229,6 +242,7 @@ static const char *named_model_config(compilation *c) {
     bool names = bound->row->names != NULL && strcmp(bound->row->names, "model") == 0;
     if (!names || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) continue;
     const char *path = bound->value->text;
+    nxc_settings_miss_model(c->out->settings, path);
     struct stat status;
     size_t n = strlen(path);
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
@@ -242,7 +256,9 @@ static const char *named_model_config(compilation *c) {
 static void read_model_config(compilation *c) {
   const char *path = c->request->model_config ? c->request->model_config : c->out->project.model_config;
   if (path == NULL) path = named_model_config(c);
-  if (path != NULL) c->out->unreadable = !nxc_binding_read_model_config(c->out->binding, path);
+  if (path == NULL) return;
+  nxc_settings_miss_model(c->out->settings, NULL);
+  c->out->unreadable = !nxc_binding_read_model_config(c->out->binding, path);
 }
 
 static void report_launches(compilation *c, const nxc_document *document) {

@@ -16,6 +16,7 @@ typedef struct slot {
 struct nxc_settings {
   nxc_arena *arena;
   const nxc_dialect *dialect;
+  const char *missed_model;
   slot slots[NX_N_SETTINGS];
 };
 
@@ -40,6 +41,14 @@ nxc_arena *nxc_settings_arena(const nxc_settings *settings) {
 
 void nxc_settings_speak(nxc_settings *settings, const nxc_dialect *dialect) {
   settings->dialect = dialect;
+}
+
+void nxc_settings_miss_model(nxc_settings *settings, const char *name) {
+  settings->missed_model = name;
+}
+
+const char *nxc_settings_missed_model(const nxc_settings *settings) {
+  return settings->missed_model;
 }
 
 static int compare_path(const void *path, const void *id) {

@@ -61,6 +61,9 @@ nxc_settings *nxc_settings_new(nxc_arena *arena);
 nxc_arena *nxc_settings_arena(const nxc_settings *settings);
 /* From now on settings are called what this dialect calls them; until then they are called by their paths. */
 void nxc_settings_speak(nxc_settings *settings, const nxc_dialect *dialect);
+/* The config.json, or the model, that the file names and nobody can read here. */
+void nxc_settings_miss_model(nxc_settings *settings, const char *name);
+const char *nxc_settings_missed_model(const nxc_settings *settings); /* NULL: none */
 /* NX_N_SETTINGS when there is no such setting. */
 nxc_setting_id nxc_setting_find(const char *path);
 const char *nxc_setting_path(nxc_setting_id id);

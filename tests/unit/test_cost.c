@@ -1,127 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts of small plans, against sums made by hand. The machine has round numbers: products 1e9 FLOP/s,
- * memory 1e8 B/s, links 1e7 and 1e6 B/s, latencies 1 and 10 ms, an operator 1 ms. */
+/* Forecasts of operators and exchanges, against sums made by hand. */
 #include "compiler/program/emit/emit_forecast.h"
-#include "compiler/program/forecast/cost.h"
 #include "compiler/program/forecast/routes.h"
-#include "tests/unit/cmocka_all.h"
+#include "tests/unit/cost_case.h"
 
-#include <math.h>
-#include <string.h>
 #include <unistd.h>
-
-static const nxc_rate_point product_rate[] = {{1, 1e9}}, memory_rate[] = {{1, 1e8}}, near_rate[] = {{1, 1e7}},
-                            far_rate[] = {{1, 1e6}};
-static const nxc_source machine_source = {.name = "machine.yaml"};
-
-static nxc_machine machine_of(uint32_t ranks_per_host) {
-  return (nxc_machine){.name = "round",
-                       .source = &machine_source,
-                       .ranks_per_host = ranks_per_host,
-                       .operator_s = 1e-3,
-                       .products = {[NX_f32] = {product_rate, 1}},
-                       .bandwidth = {memory_rate, 1},
-                       .inside = {{near_rate, 1}, 1e-3},
-                       .between = {{far_rate, 1}, 1e-2}};
-}
-
-/* ---- plans ---- */
-
-enum { MAX_OPERATORS = 16, MAX_ITEMS = 96 };
-
-/* Operators of three programs per chunk: forward, backward, step, all on value 0; that and value 1 are
- * [2,4,8,16] f32. */
-typedef struct case_plan {
-  nx_plan plan;
-  nx_run run;
-  nx_atom atoms[2];
-  nx_group groups[2];
-  nx_value values[2];
-  uint32_t arguments[16];
-  nx_operator operators[MAX_OPERATORS];
-  nx_program programs[3];
-  nx_chunk chunks[4];
-  nx_item items[MAX_ITEMS];
-  nx_schedule schedule;
-} case_plan;
-
-static void case_begin(case_plan *c, uint32_t n_ranks, uint32_t n_hosts, uint32_t n_micro_batches) {
-  *c = (case_plan){.run = {.n_ranks = n_ranks,
-                           .n_hosts = n_hosts,
-                           .n_threads = 1,
-                           .n_slots = 1,
-                           .n_micro_batches = n_micro_batches,
-                           .tokens_per_step = 1000,
-                           .flops_per_step = 4e6}};
-  c->atoms[0] = (nx_atom){.size = 2, .stride = 1};
-  c->atoms[1] = (nx_atom){.size = n_ranks / 2 ? n_ranks / 2 : 1, .stride = 2};
-  c->groups[0] = (nx_group){.atoms = 1, .size = 2};
-  c->groups[1] = (nx_group){.atoms = 2, .size = c->atoms[1].size};
-  c->values[0] = (nx_value){.dtype = NX_f32, .n_dims = 4, .dims = {2, 4, 8, 16}, .view_of = NX_NONE};
-  c->values[1] = c->values[0];
-  memcpy(c->arguments, (uint32_t[]){0, 0, 0, 1, 1}, 5 * sizeof *c->arguments); /* [2]: from 0 to 1; [4]: 1 */
-  c->chunks[0] = (nx_chunk){.backward = 1, .evaluate = NX_NONE, .step = 2, .n_slots = 1};
-  for (nx_port port = 0; port < NX_N_PORTS; port++) c->chunks[0].ports[port] = NX_NONE;
-  for (uint32_t kind = 0; kind < 3; kind++)
-    c->programs[kind] = (nx_program){.kind = kind == 2 ? NX_PROGRAM_STEP : NX_PROGRAM_FORWARD + kind};
-  c->plan = (nx_plan){.strings = "",
-                      .run = &c->run,
-                      .atoms = c->atoms,
-                      .groups = c->groups,
-                      .values = c->values,
-                      .arguments = c->arguments,
-                      .operators = c->operators,
-                      .programs = c->programs,
-                      .chunks = c->chunks,
-                      .items = c->items,
-                      .schedules = &c->schedule};
-  c->schedule = (nx_schedule){.kind = NX_SCHEDULE_TRAIN, .n_micro_batches = n_micro_batches};
-  c->plan.n[NX_SECTION_SCHEDULES] = 1;
-  c->plan.n[NX_SECTION_ATOMS] = c->plan.n[NX_SECTION_GROUPS] = c->plan.n[NX_SECTION_VALUES] = 2;
-  c->plan.n[NX_SECTION_PROGRAMS] = 3, c->plan.n[NX_SECTION_CHUNKS] = 1;
-}
-
-/* Programs are filled in order. */
-static nx_operator *case_operator(case_plan *c, uint32_t program, nx_op op, uint64_t flops, uint64_t bytes) {
-  uint32_t at = c->plan.n[NX_SECTION_OPERATORS]++;
-  assert_true(at < MAX_OPERATORS);
-  if (c->programs[program].n_operators++ == 0) c->programs[program].first_operator = at;
-  c->operators[at] = (nx_operator){
-      .op = (uint16_t)op, .when = NX_WHEN_ALWAYS, .group = NX_NONE, .flops = flops, .moved_bytes = bytes};
-  return &c->operators[at];
-}
-
-static void case_collective(case_plan *c, uint32_t program, nx_op op, uint32_t group, uint64_t bytes) {
-  case_operator(c, program, op, 0, bytes)->group = group;
-}
-
-static void case_item(case_plan *c, uint32_t stage, nx_item_kind kind, uint32_t chunk, uint32_t micro_batch) {
-  assert_true(c->plan.n[NX_SECTION_ITEMS] < MAX_ITEMS);
-  uint8_t when = kind <= NX_ITEM_EVALUATE
-                     ? nx_pass_when(micro_batch, c->run.n_micro_batches, c->run.n_micro_batches)
-                     : 0;
-  c->items[c->schedule.n_items++] = (nx_item){
-      .stage = stage, .kind = (uint8_t)kind, .when = when, .chunk = chunk, .micro_batch = micro_batch};
-  c->plan.n[NX_SECTION_ITEMS] = c->schedule.n_items;
-}
-
-static void case_step(case_plan *c, uint32_t stage, uint8_t when) {
-  case_item(c, stage, NX_ITEM_STEP, stage, 0);
-  c->items[c->plan.n[NX_SECTION_ITEMS] - 1].when = when;
-}
-
-static void case_items(case_plan *c) {
-  for (uint32_t m = 0; m < c->run.n_micro_batches; m++) {
-    case_item(c, 0, NX_ITEM_FORWARD, 0, m);
-    case_item(c, 0, NX_ITEM_BACKWARD, 0, m);
-  }
-  case_step(c, 0, NX_WHEN_ALWAYS);
-}
-
-static void assert_near(double found, double wanted, const char *what) {
-  if (fabs(found - wanted) > 1e-9 * fabs(wanted) + 1e-15)
-    fail_msg("%s is %.12g, not %.12g", what, found, wanted);
-}
 
 /* ---- operators ---- */
 
@@ -386,104 +269,6 @@ static void what_is_not_told_is_named(void **state) {
   nxc_arena_free(arena);
 }
 
-/* ---- pipelines ---- */
-
-static void case_transfer(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port port,
-                          uint32_t micro_batch) {
-  case_item(c, stage, kind, stage, micro_batch);
-  nx_item *item = &c->items[c->plan.n[NX_SECTION_ITEMS] - 1];
-  item->port = (uint8_t)port, item->slot = (uint16_t)micro_batch;
-}
-
-/* A pass: what it reads is received right before it, what it makes is sent right after it. */
-static void case_pass(case_plan *c, uint32_t stage, nx_item_kind kind, nx_port from, nx_port to,
-                      uint32_t micro_batch) {
-  if (c->chunks[stage].ports[from] != NX_NONE) {
-    case_transfer(c, stage, NX_ITEM_RECV, from, micro_batch);
-    case_transfer(c, stage, NX_ITEM_WAIT, from, micro_batch);
-  }
-  case_transfer(c, stage, kind, NX_PORT_INPUT, micro_batch);
-  if (c->chunks[stage].ports[to] != NX_NONE) case_transfer(c, stage, NX_ITEM_SEND, to, micro_batch);
-}
-
-/* GPipe on two stages of one rank: forward 2 ms, backward 4 ms. */
-static void case_gpipe(case_plan *c, uint32_t n_micro_batches, uint64_t port_bytes) {
-  case_begin(c, 2, 1, n_micro_batches);
-  c->run.n_slots = n_micro_batches;
-  c->atoms[0].flags = NX_ATOM_PIPELINE;
-  c->values[0].bytes = port_bytes;
-  case_operator(c, 0, NX_OP_add, 0, 100000);
-  case_operator(c, 1, NX_OP_add, 0, 300000);
-  c->chunks[1] = c->chunks[0];
-  c->chunks[1].stage = 1;
-  c->chunks[0].ports[NX_PORT_OUTPUT] = c->chunks[0].ports[NX_PORT_OUTPUT_GRADIENT] = 0;
-  c->chunks[1].ports[NX_PORT_INPUT] = c->chunks[1].ports[NX_PORT_INPUT_GRADIENT] = 0;
-  c->plan.n[NX_SECTION_CHUNKS] = 2;
-  for (uint32_t stage = 0; stage < 2; stage++) {
-    nx_port sent[] = {NX_PORT_OUTPUT, NX_PORT_INPUT_GRADIENT};
-    for (uint32_t m = 0; m < n_micro_batches; m++)
-      case_pass(c, stage, NX_ITEM_FORWARD, NX_PORT_INPUT, NX_PORT_OUTPUT, m);
-    for (uint32_t m = 0; m < n_micro_batches; m++)
-      case_pass(c, stage, NX_ITEM_BACKWARD, NX_PORT_OUTPUT_GRADIENT, NX_PORT_INPUT_GRADIENT, m);
-    for (uint32_t m = 0; m < n_micro_batches; m++) case_transfer(c, stage, NX_ITEM_WAIT, sent[stage], m);
-    case_step(c, stage, NX_WHEN_ALWAYS);
-  }
-}
-
-/* Stage 0 sends at 2, 4, 6, 8 ms; stage 1 takes 2 + 2 ms for each of them from 2 ms on, and goes back from 18
- * to 34 ms, sending every 4 ms from 22 on; stage 0 takes 2 + 4 ms for each of these from 22 on: 46 ms. */
-static void pipelines_have_bubbles(void **state) {
-  (void)state;
-  nxc_arena *arena = nxc_arena_new();
-  nxc_machine machine = machine_of(8);
-  case_plan c;
-  case_gpipe(&c, 4, 10000);
-  assert_null(nxc_forecast_lacks(&c.plan, &machine, arena));
-  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
-  assert_near(f.step_s, 46e-3, "step");
-  assert_near(f.class_s[NXC_COST_MEMORY], 24e-3, "work");
-  assert_near(f.class_s[NXC_COST_TRANSFERS], 8e-3, "transfers");
-  assert_near(f.bubble_s, 14e-3, "bubble");
-  machine.inside = (nxc_link){{near_rate, 1}, 0};
-  c.values[0].bytes = 0; /* nothing to move: (m + p - 1) x 6 ms */
-  f = nxc_forecast_step(&c.plan, &machine, arena);
-  assert_near(f.step_s, 30e-3, "step");
-  assert_near(f.bubble_s, 6e-3, "bubble");
-  nxc_arena_free(arena);
-}
-
-static void stages_may_stand_on_two_hosts(void **state) {
-  (void)state;
-  nxc_arena *arena = nxc_arena_new();
-  nxc_machine machine = machine_of(1);
-  case_plan c;
-  case_gpipe(&c, 4, 10000);
-  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
-  assert_near(f.class_s[NXC_COST_TRANSFERS], 4 * 20e-3, "transfers");
-  machine.between.bandwidth.n_points = 0;
-  assert_non_null(strstr(nxc_forecast_lacks(&c.plan, &machine, arena), "between"));
-  nxc_arena_free(arena);
-}
-
-/* A step in phases: each operator runs in its own. */
-static void phases_of_a_step_add_up(void **state) {
-  (void)state;
-  nxc_arena *arena = nxc_arena_new();
-  nxc_machine machine = machine_of(1);
-  case_plan c;
-  case_begin(&c, 1, 1, 1);
-  case_operator(&c, 2, NX_OP_norm_sq, 0, 100000)->when = NX_WHEN_FIRST;
-  case_operator(&c, 2, NX_OP_clip_scale, 0, 0)->when = NX_WHEN_MIDDLE;
-  case_operator(&c, 2, NX_OP_adamw, 0, 300000)->when = NX_WHEN_LAST;
-  case_item(&c, 0, NX_ITEM_FORWARD, 0, 0);
-  case_item(&c, 0, NX_ITEM_BACKWARD, 0, 0);
-  case_step(&c, 0, NX_WHEN_FIRST);
-  case_step(&c, 0, NX_WHEN_MIDDLE);
-  case_step(&c, 0, NX_WHEN_LAST);
-  assert_near(nxc_forecast_step(&c.plan, &machine, arena).class_s[NXC_COST_OPTIMIZER], 7e-3, "step");
-  nxc_arena_free(arena);
-}
-
 /* ---- rates and bytes ---- */
 
 static void rates_are_interpolated(void **state) {
@@ -528,9 +313,9 @@ static void deadlines_follow_steps(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operators_add_up),
-      cmocka_unit_test(deadlines_follow_steps),
       cmocka_unit_test(attention_is_its_products_and_scores),
-      cmocka_unit_test(nothing_costs_no_exchange), cmocka_unit_test(links_are_those_of_the_group),
+      cmocka_unit_test(nothing_costs_no_exchange),
+      cmocka_unit_test(links_are_those_of_the_group),
       cmocka_unit_test(groups_may_be_near_and_far),
       cmocka_unit_test(routes_are_those_of_the_machine),
       cmocka_unit_test(no_route_within_a_host),
@@ -539,11 +324,9 @@ int main(void) {
       cmocka_unit_test(a_gather_ahead_is_not_waited_for),
       cmocka_unit_test(a_reduction_may_outlive_its_pass),
       cmocka_unit_test(what_is_not_told_is_named),
-      cmocka_unit_test(pipelines_have_bubbles),
-      cmocka_unit_test(stages_may_stand_on_two_hosts),
-      cmocka_unit_test(phases_of_a_step_add_up),
       cmocka_unit_test(rates_are_interpolated),
       cmocka_unit_test(bytes_have_units),
+      cmocka_unit_test(deadlines_follow_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/config/front/front.h"
+#include "compiler/config/front/defaults_list.h"
 
 #include "compiler/document/buffer.h"
 
@@ -7,7 +7,7 @@
 
 nxc_document *nxc_front_read_yaml(const nxc_front_texts *texts) {
   const nxc_reading reading = {.omegaconf = texts->omegaconf};
-  nxc_document *document = nxc_document_read(texts->arena, texts->first, &reading, texts->sink);
+  nxc_document *document = nxc_defaults_compose(texts, &reading);
   for (size_t i = 0; i < texts->n_layers; i++) {
     nxc_document *layer = nxc_document_read(texts->arena, texts->layers[i], &reading, texts->sink);
     document->complete = nxc_document_layer(document, layer, texts->sink) && document->complete;

@@ -15,6 +15,12 @@
 
 struct nxc_binding; /* dialect.h */
 
+/* Texts that one names and that are read with it. */
+typedef struct nxc_front_parts {
+  const nxc_source **items;
+  size_t n_items;
+} nxc_front_parts;
+
 /* What the user gave, not yet read. */
 typedef struct nxc_front_texts {
   nxc_arena *arena;
@@ -28,6 +34,7 @@ typedef struct nxc_front_texts {
   size_t launch;               /* of a script, counted from 1; 0: the one with the most options */
   const char *version;         /* of the dialect; NULL where it has one only */
   bool omegaconf;              /* --compat omegaconf */
+  nxc_front_parts *parts;      /* takes the parts of the first; NULL: nobody asks */
 } nxc_front_texts;
 
 typedef struct nxc_front {

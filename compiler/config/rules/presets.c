@@ -54,8 +54,8 @@ bool nxc_preset_means(const nxc_preset_row *row, const nxc_settings *settings) {
   for (size_t i = 0; i < N_DECISIONS; i++) {
     const decision *made = &decisions[i];
     if (made->word == NULL || !nxc_has(settings, made->id)) continue;
-    bool same = made->is_flag ? nxc_flag(settings, made->id) == made->flag
-                              : nxc_is(settings, made->id, made->word);
+    bool same =
+        made->is_flag ? nxc_flag(settings, made->id) == made->flag : nxc_is(settings, made->id, made->word);
     if (!same) return false;
   }
   return true;

@@ -46,7 +46,16 @@ static const char *how_to_tell(const nxc_settings *s, nxc_setting_id id) {
 /* What one config.json tells is one finding. */
 static void report_model(const nxc_settings *s, nxc_sink *sink, const nxc_setting_id *ids, size_t n) {
   nxc_arena *arena = nxc_sink_arena(sink);
-  const char *names = "";
+  const char *names = "", *missed = nxc_settings_missed_model(s);
+  if (missed != NULL) {
+    size_t n_bytes = strlen(missed);
+    bool is_file = n_bytes > 5 && strcmp(missed + n_bytes - 5, ".json") == 0;
+    nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0},
+               "give the model's config.json: --model-config FILE",
+               "the model is unknown, and a plan needs it: %s%s is not here",
+               is_file ? "" : "the config.json of ", missed);
+    return;
+  }
   for (size_t i = 0; i < n && i < NAMED_MAX; i++)
     names = nxc_arena_printf(arena, "%s%s%s", names, i ? ", " : "", nxc_setting_name_in_dialect(s, ids[i]));
   if (n > NAMED_MAX) names = nxc_arena_printf(arena, "%s and %zu more", names, n - NAMED_MAX);

@@ -24,6 +24,27 @@ expect() { # NAME STATUS WANTED TEXT...: the exit status, and what stands in wha
 $(cat printed)"
 }
 
+# What no setting holds, or what one would hold if the length of the training were known.
+sed 's/^    - path: .*/    - path: org\/texts/; s/max_steps: .*/num_train_epochs: 2/' "$conf/../tests/golden/xorl/base.yaml" >base.yaml
+sed 's/^    - path: .*/&\n      name: other/' base.yaml >edited.yaml
+"$nxcfg" diff base.yaml edited.yaml >printed 2>&1
+expect 'a key of a dataset' $? 1 'data.datasets[0].name' 'unknown -> "other"'
+sed 's/lr_warmup_ratio: .*/lr_warmup_ratio: 0.2/' base.yaml >edited.yaml
+"$nxcfg" diff base.yaml edited.yaml >printed 2>&1
+expect 'a share of a length that is not known' $? 1 'train.lr_warmup_ratio' '0.1 -> 0.2'
+
+# Files that Hydra composes of others mean what the whole means.
+mkdir -p hydra/model
+cp "$conf/nxdt/quickstart.yaml" whole.yaml
+sed '/^model:/,/^[a-z]/{/^model:/d;/^ /d;}' whole.yaml >hydra/base.yaml
+sed -n '/^model:/,/^[a-z]/{s/^  //p;}' whole.yaml >hydra/model/small.yaml
+printf 'defaults:\n  - base\n  - model: small\n  - optional data: nowhere\n  - _self_\nseed: 99\n' >hydra/run.yaml
+"$nxcfg" diff whole.yaml hydra/run.yaml >printed 2>&1
+expect 'a defaults list' $? 1 'run.seed' '1234 -> 99' ': 1 setting differs' '!error'
+sed 's/  - base/  - nowhere/' hydra/run.yaml >hydra/lost.yaml
+"$nxcfg" validate hydra/lost.yaml >printed 2>&1
+expect 'a defaults list whose file is not there' $? 1 'error[NX1408]' 'hydra/nowhere.yaml, which is not here' '!NX1307'
+
 mkdir a b
 cp "$conf/nxdt/quickstart.yaml" a/one.yaml
 cp a/one.yaml a/two.yaml

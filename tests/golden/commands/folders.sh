@@ -112,6 +112,29 @@ for shell in bash zsh fish; do
   result "completion: $shell reads it" $?
 done
 mkdir -p bin && ln -sf "$nxcfg" bin/nxcfg
+complete_in_fish() {
+  PATH=$work/bin:$PATH fish --no-config -c 'source completion.fish; for line in $argv; complete -C "$line"; end' -- "$@"
+}
+if command -v fish >/dev/null; then
+  complete_in_fish 'nxcfg val' 'nxcfg validate --stat' 'nxcfg explain mesh.tens' 'nxcfg convert a.yaml --to ne' \
+    'nxcfg plan a.yaml --why mesh.tens' 'nxcfg tune a.yaml --machine h1' >printed 2>&1
+  expect 'completion: fish' 'validate' '--statistics' 'mesh.tensor' 'neox' 'h100' '!test:'
+else
+  skip 'completion: fish' 'this shell is not here'
+fi
+# compadd takes words only where zsh completes a line; here it prints those that go on as the line does.
+complete_in_zsh() {
+  PATH=$work/bin:$PATH zsh -f -c 'compdef() { : }; _files() { : }; source ./completion.zsh
+    compadd() { for word; do [[ $word == ${words[CURRENT]}* && $word != -- ]] && print -r -- $word; done; true }
+    for line; do words=(${(s: :)line}); CURRENT=$#words; _nxcfg; done' zsh "$@"
+}
+if command -v zsh >/dev/null; then
+  complete_in_zsh 'nxcfg val' 'nxcfg validate --stat' 'nxcfg explain mesh.tens' 'nxcfg convert a.yaml --to ne' \
+    'nxcfg plan a.yaml --why mesh.tens' 'nxcfg tune a.yaml --machine h1' >printed 2>&1
+  expect 'completion: zsh' 'validate' '--statistics' 'mesh.tensor' 'neox' 'h100'
+else
+  skip 'completion: zsh' 'this shell is not here'
+fi
 PATH=$work/bin:$PATH bash -c '
   . ./completion.bash
   complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nxcfg 2>/dev/null; echo "${COMPREPLY[@]}"; }

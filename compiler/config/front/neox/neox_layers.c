@@ -31,7 +31,8 @@ static bool repeats_of(nxc_binding *binding, nxc_bound *bound, const nxc_value *
   }
   *n_repeats = n_layers / n_kinds;
   if (n_layers % n_kinds == 0) return true;
-  reject(binding, bound, "NX6905", NULL,
+  reject(binding, bound, "NX6905",
+         "write how often they repeat in place of \"all\", or another list of kinds",
          nxc_arena_printf(binding->arena, "%lld layers cannot be filled with a pattern of %lld kinds",
                           (long long)n_layers, (long long)n_kinds));
   return false;
@@ -80,9 +81,9 @@ void nxc_neox_expand_attention(nxc_binding *binding) {
 /* type:PATTERN must be a pattern, and match a layer; the real system finds neither out before the model is
  * cut into stages. */
 void nxc_neox_check_partition(nxc_binding *binding) {
-  static const char *const classes[] = {"EmbeddingPipe",         "ParallelTransformerLayerPipe",
-                                        "NormPipe",              "ParallelLinearPipe",
-                                        "RWKVResidualLayerPipe", "ParallelMambaResidualLayerPipe"};
+  static const char *const classes[] = {
+      "EmbeddingPipe",      "ParallelTransformerLayerPipe", "NormPipe",
+      "ParallelLinearPipe", "RWKVResidualLayerPipe",        "ParallelMambaResidualLayerPipe"};
   nxc_bound *bound = nxc_neox_bound(binding, "pipe_partition_method");
   if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) return;
   const char *method = bound->value->text;
@@ -94,8 +95,8 @@ void nxc_neox_check_partition(nxc_binding *binding) {
   }
   int code;
   size_t offset;
-  pcre2_code *pattern = pcre2_compile((PCRE2_SPTR)(method + 5), PCRE2_ZERO_TERMINATED, PCRE2_CASELESS, &code,
-                                      &offset, NULL);
+  pcre2_code *pattern =
+      pcre2_compile((PCRE2_SPTR)(method + 5), PCRE2_ZERO_TERMINATED, PCRE2_CASELESS, &code, &offset, NULL);
   if (pattern == NULL) {
     PCRE2_UCHAR why[120];
     pcre2_get_error_message(code, why, sizeof why);

@@ -78,9 +78,11 @@ static void check_entry(const entry *e) {
   static const char *const types[] = {"tokenized", NULL};
   static const char *const formats[] = {"json", "csv", "parquet", "arrow", "text", NULL};
   for (size_t i = 0; i < e->node->n_children; i++) check_entry_key(e, e->node->children[i]);
-  const nxc_node *type = given(e, "type"), *format = given(e, "ds_type"), *files = given(e, "data_files");
+  const nxc_node *type = nxc_node_child(e->node, "type"), *format = given(e, "ds_type"), *files = given(e, "data_files");
   const nxc_node *path = given(e, "path"), *shards = given(e, "shards");
-  if (path == NULL) complain(e, e->node, "NX7910", NULL, " has no path");
+  if (path == NULL)
+    complain(e, e->node, "NX7910", "give the folder or file, or the name on Hugging Face, as path",
+             " has no path");
   if (type != NULL && !is_one_of(type, types))
     complain(e, type, "NX7911", "write tokenized", ".type must be tokenized: no other kind is read");
   const char *where = path != NULL && path->value.kind == NXC_STRING ? path->value.text : NULL;
@@ -93,12 +95,12 @@ static void check_entry(const entry *e) {
     complain(e, files, "NX7912", "give ds_type: json, csv, parquet, arrow or text",
              " has data_files but no ds_type");
   if (format != NULL && !dummy && !is_one_of(format, formats))
-    complain(e, format, "NX7913", NULL, ".ds_type must be json, csv, parquet, arrow or text");
+    complain(e, format, "NX7913", "write the format of the files",
+             ".ds_type must be json, csv, parquet, arrow or text");
   if (separator != NULL && strstr(separator + 3, "://") != NULL)
-    complain(e, path, "NX7914", NULL, ".path is no address: it has :// twice");
+    complain(e, path, "NX7914", "write one address", ".path is no address: it has :// twice");
   if (shards != NULL && given(e, "preprocess_shards") != NULL)
-    nxc_report(e->binding->sink, "NX7915", NXC_SEVERITY_WARNING, nxc_node_span(shards),
-               "keep one of them",
+    nxc_report(e->binding->sink, "NX7915", NXC_SEVERITY_WARNING, nxc_node_span(shards), "keep one of them",
                "%s has shards and preprocess_shards, and xorl then ignores preprocess_shards", e->name);
 }
 

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/rules/rule_inputs.h"
+
+#include "compiler/document/repair.h"
+
+#include <string.h>
+
+/* -- expressions over a run ------------------------------------------------------------------------------ */
+
+static const nxc_value *look_up(void *context, const nxc_name *name) {
+  const nxc_rule_run *run = context;
+  if (name->kind != NXC_NAME_SETTING) return NULL;
+  nxc_setting_id id = nxc_setting_find(name->path);
+  return id < NX_N_SETTINGS ? nxc_settings_value(run->settings, id) : NULL;
+}
+
+static bool is_given(void *context, const nxc_name *name) {
+  const nxc_rule_run *run = context;
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  return id < NX_N_SETTINGS && nxc_settings_from(run->settings, id)->kind >= NXC_FROM_ASSUMED;
+}
+
+static nxc_scope scope_of(nxc_rule_run *run) {
+  if (run->binding != NULL) return nxc_binding_scope(run->binding);
+  return (nxc_scope){.lookup = look_up, .given = is_given, .context = run};
+}
+
+const nxc_expression *nxc_rule_parse(nxc_rule_run *run, const char *text) {
+  return nxc_expression_of(run->arena, text);
+}
+
+const nxc_value *nxc_rule_evaluate(nxc_rule_run *run, const nxc_expression *expression, const char **error) {
+  nxc_scope scope = scope_of(run);
+  return nxc_expression_evaluate(run->arena, expression, &scope, error);
+}
+
+bool nxc_rule_applies(const nxc_rule_run *run, const nxc_rule_row *rule) {
+  const nxc_binding *binding = run->binding;
+  return nxc_rule_is_of(rule, binding ? binding->dialect->name : NULL, binding ? binding->version : NULL);
+}
+
+/* -- what inputs are called and where they stand --------------------------------------------------------- */
+
+const nxc_bound *nxc_rule_bound(const nxc_rule_run *run, const nxc_name *name) {
+  if (run->binding == NULL) return NULL;
+  if (name->kind == NXC_NAME_OPTION) return nxc_binding_find(run->binding, name->path);
+  return name->kind == NXC_NAME_MODEL_CONFIG ? nxc_binding_find_model(run->binding, name->path) : NULL;
+}
+
+/* The key of config.json that gives a setting, and that is written for it; NULL when none does. */
+static const char *model_key_of(const nxc_binding *binding, nxc_setting_id id) {
+  for (size_t i = 0; binding->model_dialect != NULL && i < binding->model_dialect->n_options; i++) {
+    const nxc_option_row *row = &binding->model_dialect->options[i];
+    if (row->from != NULL && strcmp(row->from, "unknown") == 0) continue;
+    for (size_t j = 0; j < row->n_sets; j++) {
+      if (row->sets[j].setting == id) return row->name;
+    }
+  }
+  return NULL;
+}
+
+/* The given option from which a rule derived a setting; NULL when there is none. */
+static const char *option_behind(const nxc_rule_run *run, nxc_setting_id id) {
+  const nxc_provenance *from = nxc_settings_from(run->settings, id);
+  if (from->kind != NXC_FROM_RULE || from->input_names == NULL || run->binding == NULL) return NULL;
+  const char *first = nxc_arena_strndup(run->arena, from->input_names, strcspn(from->input_names, ","));
+  const nxc_bound *bound = nxc_binding_find(run->binding, first);
+  return bound != NULL && bound->given ? first : NULL;
+}
+
+const char *nxc_rule_name(const nxc_rule_run *run, const nxc_name *name) {
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  if (id == NX_N_SETTINGS) return name->path;
+  const char *behind = option_behind(run, id);
+  if (behind != NULL) return behind;
+  const char *called = nxc_setting_name_in_dialect(run->settings, id);
+  const nxc_bound *bound = run->binding ? nxc_binding_find(run->binding, called) : NULL;
+  const char *key = bound && bound->inactive ? model_key_of(run->binding, id) : NULL;
+  return key ? nxc_arena_printf(run->arena, "%s in config.json", key) : called;
+}
+
+static nxc_span place_of(const nxc_rule_run *run, const nxc_name *name) {
+  const nxc_bound *bound = nxc_rule_bound(run, name);
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  if (id < NX_N_SETTINGS) return nxc_settings_span(run->settings, id);
+  return bound ? bound->at : (nxc_span){0};
+}
+
+/* The innermost of the sections around an option that is there; for one at the top the whole document. */
+static nxc_span place_of_section(const nxc_rule_run *run, const nxc_name *name) {
+  if (run->binding == NULL || name->kind != NXC_NAME_OPTION) return (nxc_span){0};
+  char *path = nxc_arena_strdup(run->arena, name->path);
+  for (char *dot; (dot = strrchr(path, '.')) != NULL;) {
+    *dot = '\0';
+    const nxc_node *section = nxc_node_lookup(run->binding->document->root, path);
+    if (section != NULL) return nxc_node_span(section);
+  }
+  return nxc_node_span(run->binding->document->root);
+}
+
+/* "model.num_layers is 30" with its place, or "mesh.data is 4 (derived by NX2001)". */
+static nxc_remark describe(const nxc_rule_run *run, const nxc_name *name) {
+  const nxc_bound *bound = nxc_rule_bound(run, name);
+  if (bound != NULL) {
+    const char *value = bound->value == NULL ? "unknown"
+                        : bound->secret      ? "(not shown)"
+                                             : nxc_value_show(run->arena, bound->value);
+    return (nxc_remark){bound->at, nxc_arena_printf(run->arena, "%s is %s%s", name->path, value,
+                                                    bound->given ? "" : " (default)")};
+  }
+  nxc_setting_id id = nxc_setting_find(name->path);
+  const nxc_provenance *from = nxc_settings_from(run->settings, id);
+  const char *called = nxc_rule_name(run, name), *value = nxc_settings_show(run->settings, id);
+  if (from->kind == NXC_FROM_UNKNOWN)
+    return (nxc_remark){{0}, nxc_arena_printf(run->arena, "%s is unknown", called)};
+  if (from->at.source != NULL && from->kind != NXC_FROM_RULE) {
+    const char *source = strcmp(called, name->path) ? nxc_arena_printf(run->arena, ", from %s", called) : "";
+    return (nxc_remark){from->at, nxc_arena_printf(run->arena, "%s is %s%s", name->path, value, source)};
+  }
+  return (nxc_remark){{0},
+                      nxc_arena_printf(run->arena, "%s is %s (%s)", name->path, value,
+                                       nxc_settings_show_origin(run->settings, id))};
+}
+
+/* -- texts ----------------------------------------------------------------------------------------------- */
+
+/* Whether a secret or the environment has a part in its value. */
+static bool is_hidden(const nxc_rule_run *run, const nxc_expression *expression) {
+  for (size_t i = 0; i < expression->n_names; i++) {
+    const nxc_name *name = &expression->names[i];
+    const nxc_bound *bound = nxc_rule_bound(run, name);
+    nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+    if (bound != NULL && bound->secret) return true;
+    if (id < NX_N_SETTINGS && nxc_settings_from(run->settings, id)->redacted) return true;
+  }
+  return false;
+}
+
+/* {path} and {@option} become names in the user's dialect, {=expression} its value. */
+static const char *fill(nxc_rule_run *run, const char *text) {
+  const char *filled = "";
+  for (;;) {
+    size_t n_plain = strcspn(text, "{");
+    filled = nxc_arena_printf(run->arena, "%s%.*s", filled, (int)n_plain, text);
+    text += n_plain;
+    if (*text == '\0') return filled;
+    size_t n_inside = strcspn(++text, "}");
+    bool value_wanted = *text == '=';
+    const nxc_expression *expression =
+        nxc_rule_parse(run, nxc_arena_strndup(run->arena, text + value_wanted, n_inside - value_wanted));
+    const char *error, *shown = "unknown";
+    if (value_wanted && is_hidden(run, expression)) {
+      shown = "(not shown)";
+    } else if (value_wanted) {
+      const nxc_value *value = nxc_rule_evaluate(run, expression, &error);
+      if (value != NULL) shown = value->kind == NXC_STRING ? value->text : nxc_value_show(run->arena, value);
+    } else {
+      shown = nxc_rule_name(run, &expression->names[0]);
+    }
+    filled = nxc_arena_printf(run->arena, "%s%s", filled, shown);
+    text += n_inside + 1;
+  }
+}
+
+static bool names_have(const nxc_name *names, size_t n_names, const nxc_name *name) {
+  for (size_t i = 0; i < n_names; i++) {
+    if (names[i].kind == name->kind && strcmp(names[i].path, name->path) == 0) return true;
+  }
+  return false;
+}
+
+size_t nxc_rule_inputs(nxc_rule_run *run, const nxc_expression *demand, const nxc_expression *when,
+                       nxc_name **names) {
+  size_t n_names = 0;
+  *names = nxc_arena_array(run->arena, demand->n_names + (when ? when->n_names : 0) + 1, sizeof **names);
+  for (size_t i = 0; i < demand->n_names; i++) (*names)[n_names++] = demand->names[i];
+  for (size_t i = 0; when != NULL && i < when->n_names; i++) {
+    if (!names_have(*names, n_names, &when->names[i])) (*names)[n_names++] = when->names[i];
+  }
+  return n_names;
+}
+
+bool nxc_rule_is_said(const nxc_rule_run *run, const nxc_name *name) {
+  const nxc_bound *bound = nxc_rule_bound(run, name);
+  if (bound != NULL) return bound->value != NULL && bound->value->kind != NXC_MAP;
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  return id < NX_N_SETTINGS && nxc_settings_known(run->settings, id) &&
+         !nxc_settings_absent(run->settings, id);
+}
+
+/* -- repairs --------------------------------------------------------------------------------------------- */
+
+/* Whether the option's own value is what the name stands for: a setting may be computed from it. */
+static bool says_itself(const nxc_rule_run *run, const nxc_name *name, const nxc_bound *bound) {
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  const nxc_value *value = id < NX_N_SETTINGS ? nxc_settings_value(run->settings, id) : bound->value;
+  return value != NULL && bound->value != NULL && nxc_value_equal(value, bound->value);
+}
+
+/* "set {option} to VALUE", "set {option} to ..., such as VALUE" and "leave {option} out", and no more, are
+ * edits too, which somebody has to decide. */
+static nxc_repair repair_of(nxc_rule_run *run, const nxc_rule_row *rule) {
+  const char *text = rule->fix, *open = text ? strchr(text, '{') : NULL;
+  if (open == NULL || run->binding == NULL || open[1] == '=') return (nxc_repair){0};
+  const char *shut = strchr(open, '}');
+  const nxc_expression *expression =
+      nxc_rule_parse(run, nxc_arena_strndup(run->arena, open + 1, (size_t)(shut - open - 1)));
+  const nxc_name *name = &expression->names[0];
+  const nxc_bound *bound = nxc_binding_find(run->binding, nxc_rule_name(run, name));
+  if (bound == NULL || !bound->given || bound->node == NULL || bound->node->derivation != NULL ||
+      bound->secret || !says_itself(run, name, bound))
+    return (nxc_repair){0};
+  bool leaves = strncmp(text, "leave {", 7) == 0 && strcmp(shut, "} out") == 0;
+  if (leaves) return nxc_repair_remove(run->arena, bound->node, false);
+  const char *such = strstr(shut, ", such as ");
+  const char *value = strncmp(shut, "} to ", 5) == 0 ? fill(run, such ? such + 10 : shut + 5) : " ";
+  bool sets = strncmp(text, "set {", 5) == 0 && strpbrk(value, " ,;") == NULL;
+  return sets ? nxc_repair_value(run->arena, bound->node, value, false) : (nxc_repair){0};
+}
+
+nxc_severity nxc_rule_severity(const nxc_rule_run *run, const nxc_rule_row *rule) {
+  bool relative = run->binding != NULL && run->binding->relative != NULL && rule->dialect != NULL;
+  return relative && rule->severity == NXC_SEVERITY_ERROR ? NXC_SEVERITY_WARNING : rule->severity;
+}
+
+void nxc_rule_report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
+                     const nxc_expression *when) {
+  nxc_name *names;
+  size_t n_names = nxc_rule_inputs(run, demand, when, &names);
+  nxc_span at = {0};
+  const nxc_expression *wanted = nxc_rule_parse(run, rule->at);
+  if (wanted != NULL && wanted->n_names > 0) at = place_of(run, &wanted->names[0]);
+  nxc_remark *remarks = nxc_arena_array(run->arena, n_names + 1, sizeof *remarks);
+  size_t n_remarks = 0;
+  for (size_t i = 0; i < n_names; i++) {
+    if (nxc_rule_is_said(run, &names[i])) remarks[n_remarks++] = describe(run, &names[i]);
+    if (at.source == NULL) at = place_of(run, &names[i]);
+  }
+  if (at.source == NULL && wanted != NULL && wanted->n_names > 0)
+    at = place_of_section(run, &wanted->names[0]);
+  nxc_sink_report(run->sink, &(nxc_finding){.id = rule->id,
+                                            .severity = nxc_rule_severity(run, rule),
+                                            .message = fill(run, rule->message),
+                                            .at = at,
+                                            .fix = rule->fix ? fill(run, rule->fix) : NULL,
+                                            .repair = repair_of(run, rule),
+                                            .remarks = remarks,
+                                            .n_remarks = n_remarks,
+                                            .firm = run->structural});
+}
+
+bool nxc_rule_is_missing(nxc_rule_run *run, const nxc_name *name) {
+  nxc_scope scope = scope_of(run);
+  if (scope.partial && name->only_asked && !scope.given(scope.context, name)) return true;
+  return !name->only_asked && !name->minded && scope.lookup(scope.context, name) == NULL;
+}
