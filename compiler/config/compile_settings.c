@@ -125,6 +125,7 @@ static bool tell_by_keys(compilation *c) {
   c->out->foreign = c->request->searched && c->front == NULL &&
                     (is_script(c) || !nxc_dialect_hinted(document, nxc_front_told_by_keys));
   if (c->out->foreign) return false;
+  if (c->front == NULL) nxc_sink_withdraw(trial, "NX1408", "defaults"); /* nobody knows whose list it is */
   nxc_sink_take(c->sink, trial);
   c->out->document = document;
   return c->front != NULL;

@@ -67,8 +67,13 @@ static void lay(composition *c, nxc_document *document, const char *package) {
 
 static void report_lost(composition *c, const nxc_node *entry, const char *what) {
   c->open = true;
-  nxc_report(c->texts->sink, "NX1408", NXC_SEVERITY_ERROR, entry->at,
-             "put it there, or lay the file over this one with -l FILE", "%s", what);
+  nxc_sink_report(c->texts->sink,
+                  &(nxc_finding){.id = "NX1408",
+                                 .severity = NXC_SEVERITY_ERROR,
+                                 .message = what,
+                                 .at = entry->at,
+                                 .fix = "put it there, or lay the file over this one with -l FILE",
+                                 .about = "defaults"});
 }
 
 static const char *dotted(nxc_arena *arena, const char *path) {
