@@ -263,18 +263,29 @@ static const char *foreign_state(const char *own) {
   return NULL;
 }
 
+/* Whether every rule of the plan keeps what Adam does, no more and no less. */
+static bool keeps_as_adam(const nx_plan *plan) {
+  for (uint32_t g = 0; g < plan->n[NX_SECTION_PARAMETER_GROUPS]; g++) {
+    const nx_optimizer_row *rule = nx_optimizer_of(plan->parameter_groups[g].optimizer);
+    if (rule->kind != NX_ELEMENT || nx_optimizer_n_states(rule) != N_STATES_OF_ADAM) return false;
+    for (uint32_t i = 0; i < N_STATES_OF_ADAM; i++)
+      if (foreign_state(rule->states[i].name) == NULL) return false;
+  }
+  return true;
+}
+
 /* Master weights, and what the optimizer keeps of each. */
 static bool read_states(const nxr_tensors *tensors, const char *path, nxr_fault *fault) {
+  if (!keeps_as_adam(tensors->pieces->plan))
+    return nxr_fault_set(fault,
+                         "%s has the state of Adam, and the optimizer of this plan keeps another: begin with "
+                         "the weights alone (checkpoint.load_optimizer: false)",
+                         path);
   if (!read_content(tensors, NXR_WEIGHTS, path, "fp32_param", NX_STRICT_RAISE, fault)) return false;
   for (uint32_t i = 0; i < tensors->n_states; i++) {
     nxr_content content = (nxr_content)(NXR_STATES + i);
-    const char *state = foreign_state(tensors->states[i]->name);
     if (nxr_tensors_is_memory(tensors, content)) continue;
-    if (state == NULL)
-      return nxr_fault_set(fault,
-                           "%s has no %s, which this optimizer keeps: begin with the weights alone "
-                           "(checkpoint.load_optimizer: false)",
-                           path, tensors->states[i]->name);
+    const char *state = foreign_state(tensors->states[i]->name);
     if (!read_content(tensors, content, path, state, NX_STRICT_RAISE, fault)) return false;
   }
   return true;
@@ -298,14 +309,16 @@ static bool load_foreign(const nxr_checkpoint *checkpoint, const nxr_resume *fro
   bool good = nxr_foreign_find(from->directory, from->step, path, &step) ||
               nxr_fault_set(fault, "this rank does not see the checkpoint in %s", from->directory);
   uint64_t updates = alone ? 0 : step;
-  if (good && !alone && !nxr_foreign_has_states(path, &updates))
-    good =
-        nxr_fault_set(fault,
-                      "%s is of another system, of which nxrun reads the weights alone: begin with them at "
-                      "step 0 (checkpoint.weights_only), or go on at its step with an optimizer that "
-                      "begins anew (checkpoint.load_optimizer: false); of Megatron-LM's torch_dist with "
-                      "--dist-ckpt-optim-fully-reshardable Adam's state is read too",
-                      path);
+  if (good && !alone && !nxr_foreign_has_states(path, &updates, fault)) {
+    good = false;
+    if (fault->text[0] == '\0')
+      nxr_fault_set(fault,
+                    "%s is of another system, of which nxrun reads the weights alone: begin with them at step "
+                    "0 (checkpoint.weights_only), or go on at its step with an optimizer that begins anew "
+                    "(checkpoint.load_optimizer: false); of Megatron-LM's torch_dist with "
+                    "--dist-ckpt-optim-fully-reshardable Adam's state is read too",
+                    path);
+  }
   if (!nxr_world_all(checkpoint->world, good)) return false;
   if (!(alone ? nxr_checkpoint_import : import_states)(checkpoint, path, fault)) return false;
   *done = from->weights_only ? 0 : step;

@@ -137,7 +137,8 @@ bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault
   const char *const paths[] = {index_path, data_path};
   for (int i = 0; i < 2; i++)
     if (access(paths[i], F_OK) != 0)
-      return nxr_fault_set(fault, "cannot open %s: %s (nxdata build makes a dataset of two files, .bin and .idx)",
+      return nxr_fault_set(fault,
+                           "cannot open %s: %s (nxdata build makes a dataset of two files, .bin and .idx)",
                            paths[i], strerror(errno));
   bool good = read_index(dataset, index_path, fault) &&
               nxr_mapping_open(data_path, &dataset->data, fault) &&

@@ -26,7 +26,7 @@ static const struct {
     {"mp_rank_00_model_states.pt", NXR_FOREIGN_NEOX, nxr_gather_neox,
      "GPT-NeoX's tools/ckpts/convert_neox_to_hf.py"},
 };
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
+enum { N_KINDS = sizeof kinds / sizeof *kinds, MOST_GROUPS_DEEP = 3 };
 
 static bool has(const char *folder, const char *file) {
   char path[NXR_FOREIGN_PATH];
@@ -169,27 +169,26 @@ static bool find_updates(const nx_object *object, int depth, uint64_t *updates) 
   return false;
 }
 
-/* What Megatron writes of all ranks beside the pieces. */
-static void read_updates(nxr_foreign *foreign, const char *path, uint64_t *updates) {
+/* What Megatron writes of all ranks beside the pieces, where it is there. */
+static bool read_updates(nxr_foreign *foreign, const char *path, uint64_t *updates, nxr_fault *fault) {
   nx_torch_file file;
-  nxr_fault none = {""};
-  const nx_object *optimizer;
-  const nxr_foreign_file *mapped = nxr_foreign_map(foreign, path, "common.pt", &none);
+  if (!has(path, "common.pt")) return true;
+  const nxr_foreign_file *mapped = nxr_foreign_map(foreign, path, "common.pt", fault);
   if (mapped == NULL ||
-      !nxr_torch_open(mapped->path, mapped->mapping.bytes, mapped->mapping.n_bytes, &file, &none))
-    return;
-  if ((optimizer = nx_object_get(file.pickle.root, "optimizer"))) find_updates(optimizer, 3, updates);
+      !nxr_torch_open(mapped->path, mapped->mapping.bytes, mapped->mapping.n_bytes, &file, fault))
+    return false;
+  const nx_object *optimizer = nx_object_get(file.pickle.root, "optimizer");
+  if (optimizer) find_updates(optimizer, MOST_GROUPS_DEEP, updates);
   nx_torch_close(&file);
+  return true;
 }
 
-bool nxr_foreign_has_states(const char *path, uint64_t *updates) {
-  nxr_fault none = {""};
+bool nxr_foreign_has_states(const char *path, uint64_t *updates, nxr_fault *fault) {
   if (!has(path, ".metadata")) return false;
-  nxr_foreign *foreign = nxr_foreign_open(path, "exp_avg", &none);
-  bool has_some = foreign && foreign->n_shards > 0;
-  if (has_some) read_updates(foreign, path, updates);
+  nxr_foreign *foreign = nxr_foreign_open(path, "exp_avg", fault);
+  bool good = foreign && foreign->n_shards > 0 && read_updates(foreign, path, updates, fault);
   nxr_foreign_close(foreign);
-  return has_some;
+  return good;
 }
 
 uint64_t nxr_foreign_size(const nxr_foreign *foreign) {

@@ -24,8 +24,8 @@ typedef struct nxr_foreign nxr_foreign;
  * there is none. `found` is the step that its name says, or 0. */
 bool nxr_foreign_find(const char *directory, uint64_t step, char path[NXR_FOREIGN_PATH], uint64_t *found);
 /* Whether such a folder has what Adam keeps of each weight, and how many updates it has made (`updates`,
- * where the folder says it). */
-bool nxr_foreign_has_states(const char *path, uint64_t *updates);
+ * where the folder says it). The fault is filled where its files are damaged. */
+bool nxr_foreign_has_states(const char *path, uint64_t *updates, nxr_fault *fault);
 /* `path` is such a folder, and the caller's. `state` is NULL, for the weights; or what an optimizer keeps of
  * them as Megatron calls it: fp32_param (where it has none, the weight), exp_avg, exp_avg_sq. NULL: the fault
  * says why. */

@@ -39,4 +39,22 @@ returns 'gpt2, one rank' gpt2 "$gpt2" 1 'tensor: 1' 0 fp32
 returns 'gpt2, ZeRO' gpt2 "$gpt2" 2 'tensor: 1' 1 fp32
 returns 'gpt2, tensor parallel' gpt2 "$gpt2" 4 'tensor: 4' 0 fp32
 returns 'gpt2, tensor parallel and ZeRO, bf16 parameters' gpt2 "$gpt2" 4 'tensor: 2' 1 mixed_precision
+
+# Adam's state of a checkpoint of Megatron-LM: what is refused.
+goes_on() { # NAME PATTERN FOLDER [SETTING]...
+  name=$1 pattern=$2 folder_of=$3
+  shift 3
+  "$nxcfg" plan --model-config "$recorded/families/llama/config.json" adam.yaml --set "nx:checkpoint.load=$folder_of" "$@" \
+    -o adam.bin >out 2>&1 || { sed "s|^|# |" out; exit 99; }
+  expect "$name" 1 "$pattern" "$nxrun" adam.bin --dir refused
+}
+printf '%s\n' 'mesh: {world: 1}' 'batch: {micro: 2, global: 8}' 'model: {sequence: 32}' 'optimizer: {lr: 1e-3}' \
+  'schedule: {max_steps: 6}' "data: {path: [$recorded/tokens]}" >adam.yaml
+goes_on 'of another rule' 'has the state of Adam, and the optimizer of this plan keeps another' "$recorded/foreign/adam" \
+  --set nx:optimizer.name=lion
+goes_on 'where there is none' 'of another system, of which nxrun reads the weights alone' "$recorded/foreign/chunks"
+cp -r "$recorded/foreign/adam" cut && truncate -s 500 cut/iter_0000005/common.pt
+goes_on 'of a damaged file' 'common.pt is damaged' cut
+truncate -s 3000 cut/iter_0000005/__1_0.distcp
+goes_on 'of a file that was cut' '__1_0.distcp is damaged: it is shorter' cut
 finish
