@@ -138,10 +138,38 @@ static void rates_at_the_edges(void **state) {
   assert_true(rate_of(4, &held) == 0.1);
 }
 
+/* A training that ends within its warm-up, or right behind it, or has one step, or whose decay would go on:
+ * the rate is a number between 0 and the peak, and rises while it warms up. */
+static void schedules_hold_at_their_limits(void **state) {
+  (void)state;
+  static const char *const names[] = {
+#define SCHEDULE(name, rise, kind, clock, target, end, exponent, meaning) #name,
+#include "schema/schedules.def"
+  };
+  static const struct {
+    int64_t warmup, constant, max;
+  } lengths[] = {{0, 0, 1}, {1, 0, 1}, {4, 0, 4},   {9, 0, 4}, {3, 0, 4},
+                 {0, 4, 4}, {2, 9, 4}, {0, -20, 4}, {3, 1, 4}};
+  for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+      const schedule of = {names[n], "first_step", 1, 0, lengths[l].warmup, lengths[l].constant,
+                           lengths[l].max};
+      for (int64_t step = 0; step < of.max + 2; step++) {
+        double rate = rate_of(step, &of);
+        bool warms = step + 1 < of.warmup && strcmp(of.name, "inverse_sqrt_of_steps") != 0;
+        bool rises = !warms || rate < rate_of(step + 1, &of);
+        if (!(rate >= 0 && rate <= 1) || !rises)
+          fail_msg("%s, warm-up %lld, constant %lld, %lld steps, step %lld: %.17g", of.name,
+                   (long long)of.warmup, (long long)of.constant, (long long)of.max, (long long)step, rate);
+      }
+    }
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rates_agree_with_the_recorded),
       cmocka_unit_test(rates_at_the_edges),
+      cmocka_unit_test(schedules_hold_at_their_limits),
       cmocka_unit_test(megatron_rises_from_zero),
       cmocka_unit_test(a_rise_is_as_asked),
   };
