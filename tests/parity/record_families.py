@@ -80,6 +80,11 @@ FAMILIES = {
                             "long_factor": [1.0, 1.5, 3.0, 5.0], "original_max_position_embeddings": original}})
        for name, most, original in (("long", SEQUENCE, SEQUENCE // 2), ("short", 8 * SEQUENCE, 2 * SEQUENCE))},
     "olmo2": ("Olmo2Config", GATED),
+    "seed_oss": ("SeedOssConfig", GATED | {"head_dim": 16, "attention_bias": True, "attention_out_bias": False,
+                                           "attention_dropout": 0.0, "residual_dropout": 0.0}),
+    "ernie4_5": ("Ernie4_5Config", GATED | {"head_dim": 16, "use_bias": True, "tie_word_embeddings": True}),
+    "glm4": ("Glm4Config", GATED | {"head_dim": 16}),
+    "olmoe": ("OlmoeConfig", GATED | {"num_experts": 4, "num_experts_per_tok": 2}),
     "gpt2": ("GPT2Config", {"vocab_size": VOCAB, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": SEQUENCE,
                             "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 0,
                             "eos_token_id": 0}),
