@@ -66,11 +66,10 @@ static void clear_progress(void) {
 
 /* False, with what is wrong on stderr, where there is nothing to tune. */
 static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_training *training,
-                    size_t *n_warnings) {
-  nxc_sink *sink = nxc_sink_new(j->arena), *obstacles = nxc_sink_new(j->arena);
+                    nxc_sink *sink) {
+  nxc_sink *obstacles = nxc_sink_new(j->arena);
   const nxc_render render = nxc_options_render(&j->options);
   nxc_estimate_compile(&j->estimate, &j->request, j->arena, sink, compiled, assumed);
-  *n_warnings = nxc_sink_count(sink, NXC_SEVERITY_WARNING);
   /* sizes that do not fit together are what a search is for; those that are unknown are not */
   if (compiled->settings != NULL && nxc_training_read_sizes(compiled->settings, obstacles, training))
     return true;
@@ -124,12 +123,12 @@ static int tune(job *j) {
   const char *file = j->options.files.n_items > 0 ? j->options.files.items[0] : NULL;
   const nxc_machine *machine = j->estimate.machine;
   j->request = nxc_options_request(&j->options, file);
-  size_t n_warnings;
-  if (!compile(j, &compiled, &assumed, &training, &n_warnings)) return NXC_EXIT_FOUND;
+  nxc_sink *findings = nxc_sink_new(j->arena);
+  if (!compile(j, &compiled, &assumed, &training, findings)) return NXC_EXIT_FOUND;
   uint64_t limit = j->estimate.memory_bytes ? j->estimate.memory_bytes : machine->memory_bytes;
   const nxc_tune_request request = {.request = &assumed.request,
                                     .compiled = &compiled,
-                                    .n_warnings = n_warnings,
+                                    .findings = findings,
                                     .training = &training,
                                     .system = open_system(j, &compiled),
                                     .machine = machine,

@@ -16,7 +16,7 @@ static const char *options_that_say(nxc_converter *c, const nxc_dialect *dialect
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
     bool here = row->alias_of == NULL && nxc_in_version(row->versions, row->n_versions, c->back.version);
-    if (here && nxc_option_speaks_of(c->arena, row, id))
+    if (here && row->n_sets > 0 && nxc_option_speaks_of(c->arena, row, id))
       names = nxc_converter_join(c->arena, names, row->name);
   }
   return names;

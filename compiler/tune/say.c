@@ -8,7 +8,7 @@
 struct nxc_speaker {
   const nxc_request *request;
   const nxc_compiled *compiled;
-  size_t n_warnings;
+  const nxc_sink *findings;
   bool *speaks;  /* of each option and setting: the option may say it */
   bool *sets;    /* the same: it does */
   bool *follows; /* of each setting: an option of the file says it, which follows from others */
@@ -73,9 +73,9 @@ static void find_places(nxc_speaker *s, nxc_arena *arena) {
 }
 
 nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled,
-                             size_t n_warnings) {
+                             const nxc_sink *findings) {
   nxc_speaker *speaker = nxc_arena_alloc(arena, sizeof *speaker);
-  *speaker = (nxc_speaker){.request = request, .compiled = compiled, .n_warnings = n_warnings};
+  *speaker = (nxc_speaker){.request = request, .compiled = compiled, .findings = findings};
   find_options(speaker, arena);
   find_places(speaker, arena);
   return speaker;
@@ -158,10 +158,18 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
 
 /* ---- reading back ---- */
 
-static const char *first_of(const nxc_sink *sink, nxc_severity severity, nxc_arena *arena) {
+static bool has_message(const nxc_sink *sink, const char *message) {
+  for (size_t i = 0; sink != NULL && i < nxc_sink_n_findings(sink); i++)
+    if (strcmp(nxc_sink_finding(sink, i)->message, message) == 0) return true;
+  return false;
+}
+
+/* The first that `but` (NULL: nothing) does not have too. */
+static const char *first_of(const nxc_sink *sink, nxc_severity severity, const nxc_sink *but,
+                            nxc_arena *arena) {
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
-    if (finding->severity == severity)
+    if (finding->severity == severity && !has_message(but, finding->message))
       return nxc_arena_printf(arena, "%s (%s)", finding->message, finding->id);
   }
   return NULL;
@@ -177,13 +185,15 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   if (!all_ranks)
     request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
   nxc_compile_settings(s->arena, &request, sink, &said->compiled);
-  said->refused = first_of(sink, NXC_SEVERITY_ERROR, s->arena);
-  if (all_ranks && said->refused == NULL &&
-      nxc_sink_count(sink, NXC_SEVERITY_WARNING) > s->speaker->n_warnings)
-    said->refused = first_of(sink, NXC_SEVERITY_WARNING, s->arena);
+  said->refused = first_of(sink, NXC_SEVERITY_ERROR, NULL, s->arena);
+  const nxc_sink *before = s->speaker->findings;
+  size_t n_before = before ? nxc_sink_count(before, NXC_SEVERITY_WARNING) : 0;
+  bool warned = nxc_sink_count(sink, NXC_SEVERITY_WARNING) > n_before;
+  if (all_ranks && warned && said->refused == NULL)
+    said->refused = first_of(sink, NXC_SEVERITY_WARNING, before, s->arena);
   if (said->refused != NULL) return;
   if (!nxc_training_read(said->compiled.settings, sink, &said->training)) {
-    said->refused = first_of(sink, NXC_SEVERITY_ERROR, s->arena);
+    said->refused = first_of(sink, NXC_SEVERITY_ERROR, NULL, s->arena);
     if (said->refused == NULL) said->refused = "sizes are unknown";
   } else if (!nxc_choice_is(space, choice, &said->training)) {
     said->refused = "its options do not say it";

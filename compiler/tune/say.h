@@ -14,9 +14,9 @@
 
 typedef struct nxc_speaker nxc_speaker;
 
-/* `request` has what is assumed; `compiled` is what it gives, with so many warnings. */
+/* `request` has what is assumed; `compiled` is what it gives, with these findings. */
 nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled,
-                             size_t n_warnings);
+                             const nxc_sink *findings);
 
 typedef struct nxc_said {
   const nxc_option_change *edits;

@@ -334,7 +334,7 @@ void nxc_tune(nxc_arena *arena, const nxc_tune_request *request, nxc_tune_result
   const nxc_choice own = {{0}};
   *result = (nxc_tune_result){0};
   result->space = nxc_space_make(arena, request->training, request->compiled->settings, request->varies);
-  s.speaker = nxc_speaker_new(arena, request->request, request->compiled, request->n_warnings);
+  s.speaker = nxc_speaker_new(arena, request->request, request->compiled, request->findings);
   s.most = request->kept ? request->kept : KEPT;
   if (request->machine->device != NULL) s.list = nxc_arena_array(arena, s.most + 1, sizeof *s.list);
   nxc_arena_mark mark = nxc_arena_mark_now(s.scratch);

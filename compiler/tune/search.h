@@ -19,7 +19,7 @@ enum { NXC_MOST_PARTS = 16 };
 typedef struct nxc_tune_request {
   const nxc_request *request; /* with what is assumed */
   const nxc_compiled *compiled;
-  size_t n_warnings; /* about it */
+  const nxc_sink *findings; /* about it; NULL: none */
   const nxc_training *training; /* of it */
   const nxc_system *system;     /* whose memory and time, on accelerators */
   const nxc_machine *machine;

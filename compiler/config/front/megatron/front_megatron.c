@@ -120,6 +120,8 @@ static void read_launcher(front *f, const nxc_launch_words *words) {
   } names[] = {{"nproc-per-node", "nproc-per-node", true},
                {"nnodes", "nnodes", true},
                {"ntasks-per-node", "nproc-per-node", false},
+               {"num-gpus", "nproc-per-node", false}, /* of deepspeed */
+               {"num-nodes", "nnodes", false},
                {"nodes", "nnodes", false},
                {"N", "nnodes", false}};
   for (size_t i = 0; i < words->n_items; i++) {
