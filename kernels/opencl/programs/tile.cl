@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A product of matrices by tiles: a group of TILE_SIDE x TILE_SIDE items makes TILE x TILE numbers, 4 x 4 an
- * item, over DEPTH of the summed dimension at a time, in ascending order. */
+ * item. Sums over DEPTH of the summed dimension are added up, in ascending order: so fp32 loses little in a
+ * long one. */
 #define TILE (4 * TILE_SIDE)
 #define DEPTH 16
 
@@ -31,11 +32,13 @@ typedef struct product {
     TILE_READ(a_tile, LOAD_A_RUN, row, (p).m, (p).a_row, (p).k, (p).a_k) \
     TILE_READ(b_tile, LOAD_B_RUN, column, (p).n, (p).b_column, (p).k, (p).b_k) \
     barrier(CLK_LOCAL_MEM_FENCE); \
+    float4 part[4] = {0, 0, 0, 0}; \
     for (int k = 0; k < DEPTH; k++) { \
       float4 a = vload4(get_local_id(0) / TILE_SIDE, a_tile + k * TILE); \
       float4 b = vload4(get_local_id(0) % TILE_SIDE, b_tile + k * TILE); \
-      sums[0] += a.x * b, sums[1] += a.y * b, sums[2] += a.z * b, sums[3] += a.w * b; \
+      part[0] += a.x * b, part[1] += a.y * b, part[2] += a.z * b, part[3] += a.w * b; \
     } \
+    for (int i = 0; i < 4; i++) sums[i] += part[i]; \
   }
 
 /* Each number of the item's part of the tile that is in the matrix: SET(row, column, sum). */
