@@ -17,8 +17,9 @@ static void read_states(const nxc_settings *s, nxc_sizes *z) {
   const char *name = nxc_has(s, NX_SETTING_OPTIMIZER_NAME) ? nxc_update_name(s) : "";
   z->states = nx_optimizer_keeps(name, 2); /* of one that nobody knows, as Adam */
   z->matrix_states = z->states;
-  /* Muon is for the matrices of layers; embeddings and norms have AdamW. */
   const nx_optimizer_row *rule = nx_optimizer_find(name);
+  z->eight_bits = rule != NULL && rule->op == NX_OP_adamw_8bit;
+  /* Muon is for the matrices of layers; embeddings and norms have AdamW. */
   if (rule == NULL || rule->kind != NX_MATRIX) return;
   z->matrix_states += momentum_of(s, 1) - 1;
   z->states = 2;

@@ -5,6 +5,7 @@
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/rules/tensor.h"
+#include "schema/dynamic8.h"
 
 enum { TENSOR_STATES = 2 };
 
@@ -302,5 +303,60 @@ void CPU_NAME(cpu_adafactor)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const float *restrict g = w.g, *restrict v = w.states[0];
 #pragma omp parallel for simd num_threads(w.device->n_threads) schedule(static)
   for (int64_t i = 0; i < w.n; i++) p[i] = p[i] * kept - share * (g[i] / __builtin_sqrtf(v[i]));
+  store_whole(kernel, frame, &w);
+}
+
+/* ---- AdamW in 8 bits ---- */
+
+typedef struct eight_bits {
+  float beta1, rest1, beta2, rest2, rate, root, epsilon, kept, scale;
+  bool rounded;
+} eight_bits;
+
+static eight_bits eight_bits_of(const whole *w, int64_t least) {
+  const double *number = w->step.number, *power = w->step.power;
+  return (eight_bits){.beta1 = (float)number[NX_adamw_8bit_beta1],
+                      .rest1 = (float)(1 - number[NX_adamw_8bit_beta1]),
+                      .beta2 = (float)number[NX_adamw_8bit_beta2],
+                      .rest2 = (float)(1 - number[NX_adamw_8bit_beta2]),
+                      .rate = (float)(w->step.lr / (1 - power[NX_adamw_8bit_beta1])),
+                      .root = (float)(1 / sqrt(1 - power[NX_adamw_8bit_beta2])),
+                      .epsilon = (float)number[NX_adamw_8bit_epsilon],
+                      .kept = (float)(1 - w->step.lr * w->step.decay),
+                      .scale = (float)w->step.scale,
+                      .rounded = w->n >= least};
+}
+
+/* The elements of a block: the parameters see the moments before they are rounded. */
+static void update_block(const eight_bits *by, float *restrict p, float *restrict m, float *restrict v,
+                         const float *restrict g, int64_t n) {
+  float most1 = 0, most2 = 0;
+#pragma omp simd reduction(max : most1, most2)
+  for (int64_t i = 0; i < n; i++) {
+    float gradient = g[i] * by->scale;
+    float first = by->beta1 * m[i] + by->rest1 * gradient;
+    float second = by->beta2 * v[i] + by->rest2 * (gradient * gradient), size = __builtin_fabsf(first);
+    m[i] = first;
+    v[i] = second;
+    p[i] = (p[i] - by->rate * (first / (__builtin_sqrtf(second) * by->root + by->epsilon))) * by->kept;
+    most1 = size > most1 ? size : most1;
+    most2 = second > most2 ? second : most2;
+  }
+  if (!by->rounded) return;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    m[i] = nx_dynamic8_stored(true, m[i], most1);
+    v[i] = nx_dynamic8_stored(false, v[i], most2);
+  }
+}
+
+void CPU_NAME(cpu_adamw_8bit)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  whole w = load_whole(kernel, frame);
+  if (isnan(w.step.scale)) return;
+  const eight_bits by = eight_bits_of(&w, cpu_int(kernel, frame, NX_adamw_8bit_min_8bit_size));
+#pragma omp parallel for num_threads(w.device->n_threads) schedule(static)
+  for (int64_t at = 0; at < w.n; at += NX_DYNAMIC8_BLOCK)
+    update_block(&by, w.p + at, w.states[0] + at, w.states[1] + at, w.g + at,
+                 w.n - at < NX_DYNAMIC8_BLOCK ? w.n - at : NX_DYNAMIC8_BLOCK);
   store_whole(kernel, frame, &w);
 }

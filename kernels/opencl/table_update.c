@@ -3,6 +3,7 @@
  * kernels. */
 #include "kernels/opencl/opencl.h"
 
+#include "schema/dynamic8.h"
 #include "schema/optimizers.h"
 
 #pragma GCC diagnostic ignored "-Wunknown-pragmas" /* that ask for vectors */
@@ -75,6 +76,12 @@ static uint64_t whole_row_groups(const nxk_device *device, const nxk_operator *o
 
 static uint64_t whole_column_items(const nxk_device *device, const nxk_operator *operator) {
   return ocl_ceil((uint64_t)whole_columns(operator), device->local);
+}
+
+/* An item for each block of moments. */
+static uint64_t block_items(const nxk_device *device, const nxk_operator *operator) {
+  uint64_t n = (uint64_t)(whole_rows(operator) * whole_columns(operator));
+  return ocl_ceil(ocl_ceil(n, NX_DYNAMIC8_BLOCK), device->local);
 }
 
 /* struct step_values, and the most that a rule keeps: muon's two matrices and two squares, and what the
@@ -168,6 +175,15 @@ static const ocl_row adafactor_row = {"update_tensor",
                                       tensor_define,
                                       NULL};
 
+static const ocl_row adamw_8bit_row = {"update_tensor",
+                                       {STEP_FIRST,
+                                        {"adamw_8bit_blocks", OCL_COUNTED, 0, 0, block_items, false},
+                                        WHOLE("adamw_8bit_store"),
+                                        COPY_LAST(4)},
+                                       tensor_scratch,
+                                       tensor_define,
+                                       NULL};
+
 static const ocl_row element_row = {"update",
                                     {STEP_FIRST, {"update", OCL_RUNS, 0, 0, NULL, false}},
                                     update_scratch,
@@ -182,6 +198,7 @@ const ocl_row *ocl_update_row(nx_op op) {
   case NX_OP_sm3: return &sm3_row;
   case NX_OP_sm3_momentum: return &sm3_momentum_row;
   case NX_OP_adafactor: return &adafactor_row;
+  case NX_OP_adamw_8bit: return &adamw_8bit_row;
   default: return nx_optimizer_of(op)->kind == NX_ELEMENT ? &element_row : NULL;
   }
 }

@@ -4,6 +4,7 @@
 #include "kernels/ref/ref_update.h"
 #include "kernels/rules/muon.h"
 #include "kernels/rules/tensor.h"
+#include "schema/dynamic8.h"
 
 #include <string.h>
 
@@ -221,5 +222,36 @@ void ref_adafactor(const ref_call *call) {
   for (int64_t i = 0; i < of.n; i++) of.g[i] /= sqrt(v[i]);
   double scale = fmax(1, root_mean_square(of.g, of.n) / number[NX_adafactor_clip_threshold]);
   for (int64_t i = 0; i < of.n; i++) of.p[i] -= rate * (of.step.decay * of.p[i] + of.g[i] / scale);
+  store_whole(call, &of);
+}
+
+/* ---- AdamW in 8 bits ---- */
+
+static void round_blocks(double *x, int64_t n, bool is_signed) {
+  for (int64_t first = 0; first < n; first += NX_DYNAMIC8_BLOCK) {
+    int64_t end = first + NX_DYNAMIC8_BLOCK < n ? first + NX_DYNAMIC8_BLOCK : n;
+    float most = 0;
+    for (int64_t i = first; i < end; i++) most = fmaxf(most, fabsf((float)x[i]));
+    for (int64_t i = first; i < end; i++) x[i] = (double)nx_dynamic8_stored(is_signed, (float)x[i], most);
+  }
+}
+
+/* The parameters see the moments before they are rounded, and are decayed behind the step. */
+void ref_adamw_8bit(const ref_call *call) {
+  whole of = load_whole(call);
+  if (isnan(of.step.scale)) return;
+  const rule_moments by =
+      rule_moments_of(&of.step, NX_adamw_8bit_beta1, NX_adamw_8bit_beta2, NX_adamw_8bit_epsilon, true);
+  const double kept = 1 - of.step.lr * of.step.decay;
+  double *m = of.states[0], *v = of.states[1];
+  for (int64_t i = 0; i < of.n; i++) {
+    m[i] = by.beta1 * m[i] + by.rest1 * of.g[i];
+    v[i] = by.beta2 * v[i] + by.rest2 * of.g[i] * of.g[i];
+    of.p[i] = (of.p[i] - by.rate * (m[i] / (sqrt(v[i]) * by.root + by.epsilon))) * kept;
+  }
+  if (of.n >= ref_int(call, NX_adamw_8bit_min_8bit_size)) {
+    round_blocks(m, of.n, true);
+    round_blocks(v, of.n, false);
+  }
   store_whole(call, &of);
 }

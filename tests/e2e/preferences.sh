@@ -44,6 +44,17 @@ done
 ! cmp -s long-start.bin long-end.bin
 report "beginning and end are not the same" $?
 
+# What TRL makes of such pairs (tests/parity/record_truncation.py).
+recorded=$parity/recorded/preferences/truncation weights=none
+while read -r keeps most most_prompt tokens && read -r weights; do
+  "$nxdata" build "$recorded.jsonl" --tokenizer tokenizer --chosen chosen --max-tokens "$most" \
+    --max-prompt-tokens "$most_prompt" --prompt-keeps "$keeps" -o cut --force >out 2>&1 &&
+    [ "$(numbers cut.bin u2)" = "$tokens" ] && [ "$(numbers cut.weights f4)" = "$weights" ] || break
+  weights=
+done <"$recorded.txt"
+[ -z "$weights" ]
+report "pairs are cut to the tokens of TRL" $?
+
 cat >same.jsonl <<'JSON'
 {"prompt": [{"role": "user", "content": "a"}], "chosen": [{"role": "assistant", "content": "b"}], "rejected": [{"role": "assistant", "content": "c"}]}
 JSON

@@ -2,6 +2,7 @@
 /* The update rules against recorded trajectories (argv[1]: optimizers.json, by
  * tests/parity/record_optimizers.py), and the cpu backend against ref. */
 #include "tests/kernels/ref_run.h"
+#include "schema/dynamic8.h"
 #include "schema/optimizers.h"
 
 #include <jansson.h>
@@ -309,6 +310,28 @@ static void workers_share_their_signs(void **state) {
   }
 }
 
+/* Of blocks of 256, and what is behind them. */
+static void eight_bits_are_those_of_bitsandbytes(void **state) {
+  (void)state;
+  const json_t *entry;
+  size_t index;
+  json_array_foreach(json_object_get(recorded, "dynamic8"), index, entry) {
+    const json_t *numbers = json_object_get(entry, "numbers"), *stored = json_object_get(entry, "stored");
+    size_t n = json_array_size(numbers);
+    assert_int_equal(n, 600);
+    for (size_t i = 0; i < n; i++) {
+      float most = 0;
+      for (size_t k = i - i % 256; k < n && k < i - i % 256 + 256; k++)
+        most = fmaxf(most, fabsf((float)at(numbers, k)));
+      float found = nx_dynamic8_stored(json_is_true(json_object_get(entry, "signed")),
+                                       (float)at(numbers, i), most);
+      if (found != (float)at(stored, i))
+        fail_msg("%zu, number %zu: %.9g, recorded %.9g", index, i, (double)found, at(stored, i));
+    }
+  }
+  assert_int_equal(index, 2);
+}
+
 static void each_rule_is_recorded(void **state) {
   (void)state;
   static const char *const names[] = {
@@ -425,6 +448,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rules_follow_what_was_recorded),
       cmocka_unit_test(workers_share_their_signs),
+      cmocka_unit_test(eight_bits_are_those_of_bitsandbytes),
       cmocka_unit_test(each_rule_is_recorded),
       cmocka_unit_test(rules_do_not_see_cuts),
       cmocka_unit_test(cpu_agrees_with_ref),

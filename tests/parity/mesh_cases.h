@@ -407,6 +407,7 @@ static const struct family {
     {"novograd", SET("optimizer.name", "novograd"), tensor_few, 2},
     {"sm3", SET("optimizer.name", "sm3") SET("optimizer.momentum", "0.9"), tensor_few, 2},
     {"adafactor", SET("optimizer.name", "adafactor"), tensor_few, 2},
+    {"8-bit", SET("optimizer.eight_bits", "true") SET("optimizer.min_8bit_size", "1024"), tensor_few, 2},
     {"muon-experts", MUON SET("optimizer.name", "muon") MIXTURE("2"), few_expert_meshes, 3},
     {"groups",
      SET("optimizer.decoupled_lr", "3e-3") SET("optimizer.weight_decay_growth", "linear")

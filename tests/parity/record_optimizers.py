@@ -175,6 +175,49 @@ def cautious_signsgd(p, g, state, lr, decay, count):
     p[:] = decayed(p, g, 1 - lr * decay, True) - lr * np.sign(g)
 
 
+def dynamic_map(signed):
+    """The values of 8 bits as bitsandbytes makes them."""
+    from bitsandbytes.functional import create_dynamic_map
+    return create_dynamic_map(signed).numpy()
+
+
+def rounded_to_8_bits(x, signed):
+    """What is left of a moment, as bitsandbytes' kernels for GPUs store it: the nearest value, of two that are equally
+    near that of the even code; what is below 0 stays there."""
+    values, flat = dynamic_map(signed), x.astype(np.float32).ravel()
+    stored = np.zeros_like(flat)
+    for first in range(0, len(flat), 256):
+        block = flat[first:first + 256]
+        most = np.abs(block).max()
+        if most == 0:
+            continue
+        distance = np.abs((block / most)[:, None] - values[None, :])
+        code = 255 - np.argmin(distance[:, ::-1], axis=1)
+        code -= (distance[np.arange(len(block)), code - 1] == distance[np.arange(len(block)), code]) & (code % 2 == 1)
+        code -= signed & (block < 0) & (values[code] == 0)
+        stored[first:first + 256] = values[code] * most
+    return stored.reshape(x.shape).astype(np.float64)
+
+
+def adamw_8bit(p, g, state, lr, decay, count, beta1, beta2, epsilon, min_8bit_size):
+    m = beta1 * state.get("m", 0) + (1 - beta1) * g
+    v = beta2 * state.get("v", 0) + (1 - beta2) * g * g
+    p -= lr / (1 - beta1**count) * m / (np.sqrt(v) / np.sqrt(1 - beta2**count) + epsilon)
+    p *= 1 - lr * decay
+    small = p.size < min_8bit_size
+    state["m"], state["v"] = (m, v) if small else (rounded_to_8_bits(m, True), rounded_to_8_bits(v, False))
+
+
+def eight_bits():
+    """Numbers of two blocks and a part of one, and what 8 bits leave of them. (quantize_blockwise of bitsandbytes' CPU
+    build looks numbers up in a table that is coarse near 0: what its optimizers store is the nearest value.)"""
+    draw = np.random.default_rng(8)
+    x = (draw.normal(size=600) * 10.0 ** draw.uniform(-7, 0, size=600)).astype(np.float32)
+    return [{"signed": signed, "numbers": numbers.tolist(),
+             "stored": rounded_to_8_bits(numbers, signed).astype(np.float32).tolist()}
+            for signed, numbers in ((True, x), (False, np.abs(x)))]
+
+
 def novograd(p, g, state, lr, decay, count, beta1, beta2, epsilon, grad_averaging, luc, luc_trust, luc_epsilon):
     norm = np.sum(g * g)
     v = state["v"] = beta2 * state["v"] + (1 - beta2) * norm if count > 1 else norm
@@ -293,6 +336,9 @@ def cases():
     yield "novograd", {**nova, "grad_averaging": 1, "luc": 1}, 1e-2, 0.1, novograd, None
     yield "sm3", {**box, "epsilon": 1e-30}, 1e-2, 0.0, sm3_momentum, None
     yield "sm3_momentum", {**box, "epsilon": 1e-30, "momentum": 0.9}, 1e-2, 0.0, sm3_momentum, None
+    eight = {**box, **adam, "min_8bit_size": 0}
+    yield "adamw_8bit", eight, 1e-2, 0.1, adamw_8bit, None
+    yield "adamw_8bit", {**eight, "min_8bit_size": 4096}, 1e-2, 0.1, adamw_8bit, None
     ada = {**box, "decay_rate": -0.8, "clip_threshold": 1.0}
     yield "adafactor", {**ada, "scale_parameter": 0, "relative_step": 0, "warmup_init": 0}, 1e-2, 0.1, adafactor, None
     yield "adafactor", {**ada, "scale_parameter": 1, "relative_step": 1, "warmup_init": 1}, 1e-2, 0.1, adafactor, None
@@ -343,7 +389,8 @@ def main():
         g[5] = 0
     workers = [{"workers": n, "numbers": onebit, "decay": 0.1, "rates": rates(1e-3),
                 "final": by_workers(n, wide_start, wide, 1e-3, 0.1, onebit).tolist()} for n in (2, 3, 4)]
-    record = {"wide": {"start": wide_start.tolist(), "gradients": [g.tolist() for g in wide], "cases": workers},
+    record = {"dynamic8": eight_bits(),
+              "wide": {"start": wide_start.tolist(), "gradients": [g.tolist() for g in wide], "cases": workers},
               "torch": torch.__version__, "rows": ROWS, "columns": COLUMNS, "start": start.ravel().tolist(),
               "gradients": [g.ravel().tolist() for g in gradients], "cases": rows}
     (HERE / "optimizers.json").write_text(json.dumps(record, indent=0) + "\n")

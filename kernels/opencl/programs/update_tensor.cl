@@ -3,6 +3,9 @@
  * as a whole all the same, and what is in the box is stored. One item makes the numbers of the step in fp64;
  * sums over a tensor are one group's. scratch: the step, then what a rule keeps between its kernels. */
 #include "kernels/opencl/programs/tile.cl"
+#ifdef IS_adamw_8bit
+#include "schema/dynamic8.h"
+#endif
 
 typedef struct step_values {
   double lr, decay, scale, count;
@@ -307,5 +310,40 @@ kernel void adafactor_store(OPERANDS) {
   if (box < 0) return;
   SET_Y0(box, parameter - rate * ((float)AT_STEP->decay * parameter + update));
   SET_Y1(box, moment);
+}
+#endif
+
+#ifdef IS_adamw_8bit
+/* ROOM: the greatest new moments of each block, then their squares' */
+#define BLOCKS ((N + NX_DYNAMIC8_BLOCK - 1) / NX_DYNAMIC8_BLOCK)
+#define FIRST_MOMENT(i, gradient) ((float)A_beta1 * STATE_0(i) + (float)(1 - A_beta1) * (gradient))
+#define SECOND_MOMENT(i, gradient) ((float)A_beta2 * STATE_1(i) + (float)(1 - A_beta2) * squared(gradient))
+
+kernel void adamw_8bit_blocks(OPERANDS) {
+  long block = get_global_id(0), first = block * NX_DYNAMIC8_BLOCK;
+  float most1 = 0, most2 = 0;
+  if (block >= BLOCKS || SKIPPED) return;
+  for (long i = first; i < min(first + NX_DYNAMIC8_BLOCK, N); i++) {
+    float gradient = SCALED(i);
+    most1 = fmax(most1, fabs(FIRST_MOMENT(i, gradient)));
+    most2 = fmax(most2, SECOND_MOMENT(i, gradient));
+  }
+  ROOM[block] = most1;
+  ROOM[BLOCKS + block] = most2;
+}
+
+kernel void adamw_8bit_store(OPERANDS) {
+  long i = get_global_id(0), block = i / NX_DYNAMIC8_BLOCK;
+  if (i >= N || SKIPPED) return;
+  BOX_OF(i);
+  if (box < 0) return;
+  double count = AT_STEP->count, lr = AT_STEP->lr;
+  float rate = (float)(lr / (1 - pow(A_beta1, count))), root = (float)(1 / sqrt(1 - pow(A_beta2, count)));
+  float gradient = SCALED(i), first = FIRST_MOMENT(i, gradient), second = SECOND_MOMENT(i, gradient);
+  float update = rate * (first / (sqrt(second) * root + (float)A_epsilon)), parameter = P(i);
+  bool rounded = N >= A_min_8bit_size;
+  SET_Y0(box, (parameter - update) * (float)(1 - lr * AT_STEP->decay));
+  SET_Y1(box, rounded ? nx_dynamic8_stored(1, first, ROOM[block]) : first);
+  SET_Y2(box, rounded ? nx_dynamic8_stored(0, second, ROOM[BLOCKS + block]) : second);
 }
 #endif
