@@ -182,7 +182,7 @@ static const mesh step_experts[] = {
     {"pp2-vpp2-ep2", 4, WORLD("4") STAGES("2") CHUNKS("2") EXPERT("2"), NULL},
     {"pp2-dp2-recompute", 4, WORLD("4") STAGES("2") SET("recompute.granularity", "full"), NULL},
 };
-/* What AdaMuon divides by is near 0 where a gradient is, and its epsilon above what rounding makes of that. */
+/* AdaMuon divides by what is near 0 where a gradient is; its epsilon is above what rounding makes of that. */
 static const mesh staged_zero[] = {{"pp2-ep2-zero2", 4, WORLD("4") STAGES("2") EXPERT("2") ZERO("2"), NULL}};
 static const mesh context_experts[] = {
     {"ring2-ep2", 2, WORLD("2") RING("2") EXPERT("2"), NULL},
@@ -474,14 +474,16 @@ static const struct family {
     {"experts-capacity", MIXTURE("2") SET("moe.capacity_factor", "0.8") SET("moe.aux_loss_scope", "sequence"),
      few_expert_meshes, 3},
     {"experts-ranks",
-     EXPERTS("2") SET("batch.global", "2") SET("moe.aux_loss_over", "ranks") SET("moe.aux_loss_scope", "model"),
+     EXPERTS("2") SET("batch.global", "2") SET("moe.aux_loss_over", "ranks")
+         SET("moe.aux_loss_scope", "model"),
      ranks_experts, 2, false, &two_at_once},
     {"experts-step", EXPERTS("2") LAYERS("4") SET("moe.aux_loss_over", "step"), step_experts, 4, false,
      &two_shares},
     {"experts-ademamix",
      MIXTURE("2") SET("optimizer.name", "ademamix") SET("optimizer.slow_weight_warmup", "4"), staged_zero, 1},
     {"experts-normuon",
-     MUON MIXTURE("2") SET("optimizer.name", "adaptive_muon") SET("optimizer.moment2", "normuon"), staged_zero, 1},
+     MUON MIXTURE("2") SET("optimizer.name", "adaptive_muon") SET("optimizer.moment2", "normuon"),
+     staged_zero, 1},
     {"experts-adamuon",
      MUON MIXTURE("2") SET("optimizer.name", "adaptive_muon") SET("optimizer.moment2", "adamuon")
          SET("optimizer.moment2_epsilon", "0.01"),
@@ -489,7 +491,8 @@ static const struct family {
     {"experts-blockwise", MUON MIXTURE("2") SET("optimizer.name", "muon") SET("optimizer.blockwise", "true"),
      staged_zero, 1},
     {"experts-novograd", MIXTURE("2") SET("optimizer.name", "novograd"), staged_zero, 1},
-    {"experts-sm3", MIXTURE("2") SET("optimizer.name", "sm3") SET("optimizer.momentum", "0.9"), staged_zero, 1},
+    {"experts-sm3", MIXTURE("2") SET("optimizer.name", "sm3") SET("optimizer.momentum", "0.9"),
+     staged_zero, 1},
     {"experts-adafactor", MIXTURE("2") SET("optimizer.name", "adafactor"), staged_zero, 1},
     {"experts-position", MIXTURE("1") SET("moe.capacity_factor", "1") SET("moe.drop_policy", "position"),
      few_expert_meshes, 3},
