@@ -7,7 +7,7 @@
 
 typedef struct arrow_state {
   nxd_arrow arrow;
-  nxd_arrow_path paths[NXD_MAX_FIELDS];
+  nxd_arrow_path paths[NXD_MAX_FIELDS]; /* n is 0: there is no such column, and need not be */
   uint64_t row; /* of the batch at hand: the next */
 } arrow_state;
 
@@ -16,6 +16,8 @@ static bool find_field(const nxd_input *input, arrow_state *state, uint32_t whic
   nxd_arrow_path *path = &state->paths[which];
   char names[400];
   if (!nxd_arrow_find(&state->arrow, name, path)) {
+    *path = (nxd_arrow_path){.n = 0};
+    if (input->wanted->optional >> which & 1) return true;
     nxd_arrow_names(&state->arrow, names, sizeof names);
     return nxr_fault_set(fault, "%s has no column %s; it has: %s", input->path, name, names);
   }
@@ -65,7 +67,8 @@ static nxd_given next_row(nxd_input *input, nxd_batch *batch, nxr_fault *fault) 
     return NXD_FAILED;
   }
   for (uint32_t i = 0; i < input->wanted->n_fields; i++)
-    if (!nxd_arrow_row(&state->arrow, &state->paths[i], state->row, batch, record, i, fault))
+    if (state->paths[i].n > 0 &&
+        !nxd_arrow_row(&state->arrow, &state->paths[i], state->row, batch, record, i, fault))
       return NXD_FAILED;
   state->row++;
   record->line = ++input->line;

@@ -29,6 +29,12 @@ expect 'LZ4' 1 'compressed with LZ4' "$nxdata" build "$recorded/lz4.arrow" --fie
 expect 'a dictionary' 1 "is a dictionary's" "$nxdata" build "$recorded/dictionary.arrow" -o none
 expect 'a null' 1 'null.arrow:2: its text is null' "$nxdata" build "$recorded/null.arrow" -o none
 expect 'a null, skipped' 0 'documents  *2$' "$nxdata" build "$recorded/null.arrow" --on-error skip -o nulls
+for kind in jsonl arrow; do
+  "$nxdata" build "$recorded/messages.$kind" --messages messages --tokenizer "$recorded/../tokenizers/llama3/tokenizer.json" \
+    --template "$recorded/../../templates/chatml.jinja" -o "messages-$kind" >out 2>&1 || break
+done
+cmp messages-jsonl.bin messages-arrow.bin >>out 2>&1 && cmp messages-jsonl.weights messages-arrow.weights >>out 2>&1
+report 'messages in columns, without one of tools' $?
 expect 'neither text nor ids' 1 'types.arrow:1: its other is neither' \
   "$nxdata" build "$recorded/types.arrow" --field other -o none
 expect 'labels beside ids' 0 '0: *1:1 2:1$' sh -c "'$nxdata' build '$recorded/types.arrow' --field int32 \

@@ -78,6 +78,11 @@ def main():
     write("lz4.arrow", table.select(["int64"]), compression="lz4")
     write("dictionary.arrow", pa.table({"text": pa.array(["a", "b", "a"]).dictionary_encode()}))
     write("null.arrow", pa.table({"input_ids": pa.array([[1], None, [2]]), "text": pa.array(["a", None, "b"])}))
+    dialogues = [[{"role": "user", "content": "the"}, {"role": "assistant", "content": "of"}],
+                 [{"role": "user", "content": ""}, {"role": "assistant", "content": "and"}]]
+    write("messages.arrow", pa.table({"messages": dialogues}))
+    with open(os.path.join(folder, "messages.jsonl"), "w") as out:
+        out.writelines(json.dumps({"messages": messages}) + "\n" for messages in dialogues)
     indexed()
     with open(os.path.join(folder, "documents.txt"), "w") as out:
         out.write("\n".join(said) + "\n")
