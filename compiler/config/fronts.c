@@ -43,7 +43,6 @@ static const nxc_front fronts[] = {
      .checks_all = true,
      .folds_dashes = true,
      .claims = nxc_neox_claims,
-     .keys_tell = true,
      .read = nxc_neox_read,
      .resolve = nxc_front_resolve_angles,
      .prepare = nxc_neox_prepare,

@@ -209,11 +209,25 @@ static bool is_telling(const char *key, size_t n_bytes) {
   return two_words && dialect != NULL && nxc_option_find(dialect, name) != NULL;
 }
 
-/* The root is a flow mapping, and a key of it is an option. */
+/* In block style a key at a line's beginning that no other system has: most are DeepSpeed's too. */
+static bool has_own_key(const nxc_source *text) {
+  static const char *const own[] = {"pipe_parallel_size", "pipe-parallel-size", "pos_emb", "pos-emb"};
+  for (uint32_t line = 1; line <= text->n_lines; line++) {
+    size_t n_line;
+    const char *bytes = nxc_source_line(text, line, &n_line);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+      size_t n_key = strlen(own[i]);
+      if (n_line > n_key && memcmp(bytes, own[i], n_key) == 0 && bytes[n_key] == ':') return true;
+    }
+  }
+  return false;
+}
+
+/* The root is a flow mapping, and a key of it is an option; or has_own_key. */
 bool nxc_neox_claims(const nxc_source *text) {
   const char *at = skip_blank(text->text);
   if (strncmp(at, "\xEF\xBB\xBF", 3) == 0) at = skip_blank(at + 3);
-  if (*at != '{') return false;
+  if (*at != '{') return has_own_key(text);
   int depth = 0;
   for (; *(at = skip_blank(at)) != '\0';) {
     if (*at == '"' || *at == '\'') {
