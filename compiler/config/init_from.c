@@ -293,11 +293,12 @@ void nxc_init_from_take_model(nxc_binding *binding, bool required) {
   comparison c = {.binding = binding, .of = id, .tell = take};
   if (binding->model_taken || tell_best(&c, newest(binding, folder))) return;
   bool refused = required && binding->for_nxrun;
-  nxc_report(binding->sink, "NX1401", refused ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
-             nxc_settings_span(settings, id),
-             "name a checkpoint of nxrun or of the system, or a folder with a config.json, or leave it out and "
-             "give the sizes",
-             "nxrun cannot execute %s: the plan needs the model before it runs, and %s has no manifest.json, "
-             "no config.json and no arguments that nxcfg can read",
-             nxc_setting_name_in_dialect(settings, id), *folder ? folder : "an empty name");
+  nxc_report(
+      binding->sink, "NX1401", refused ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
+      nxc_settings_span(settings, id),
+      "name a checkpoint of nxrun or of the system, or a folder with a config.json, or leave it out and "
+      "give the sizes",
+      "nxrun cannot execute %s: the plan needs the model before it runs, and %s has no manifest.json, "
+      "no config.json and no arguments that nxcfg can read",
+      nxc_setting_name_in_dialect(settings, id), *folder ? folder : "an empty name");
 }

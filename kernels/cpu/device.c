@@ -11,7 +11,12 @@
 #include <sys/mman.h>
 #include <xmmintrin.h>
 
-enum { FLUSH_DENORMALS = 0x8040 /* FTZ and DAZ of MXCSR */, PAGE_BYTES = 4096, SLAB_BYTES = 65536, HUGE_BYTES = 2 << 20 };
+enum {
+  FLUSH_DENORMALS = 0x8040 /* FTZ and DAZ of MXCSR */,
+  PAGE_BYTES = 4096,
+  SLAB_BYTES = 65536,
+  HUGE_BYTES = 2 << 20
+};
 
 bool cpu_fail(nxk_fault *fault, const char *format, ...) {
   va_list arguments;

@@ -2,8 +2,8 @@
 /* The text before a program, and programs kept on disk.
  *
  * A built program is a file of $NXRUN_CACHE (else $XDG_CACHE_HOME/nxrun, else ~/.cache/nxrun), named by the
- * hash of platform, device, driver, options and text. It begins with the hash of what follows, for a driver may
- * end the process that gives it half of a program. What cannot be kept is built again. */
+ * hash of platform, device, driver, options and text. It begins with the hash of what follows, for a driver
+ * may end the process that gives it half of a program. What cannot be kept is built again. */
 #include "kernels/opencl/opencl.h"
 
 #include "schema/optimizers.h"

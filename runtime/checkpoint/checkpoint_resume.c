@@ -312,12 +312,13 @@ static bool load_foreign(const nxr_checkpoint *checkpoint, const nxr_resume *fro
   if (good && !alone && !nxr_foreign_has_states(path, &updates, fault)) {
     good = false;
     if (fault->text[0] == '\0')
-      nxr_fault_set(fault,
-                    "%s is of another system, of which nxrun reads the weights alone: begin with them at step "
-                    "0 (checkpoint.weights_only), or go on at its step with an optimizer that begins anew "
-                    "(checkpoint.load_optimizer: false); of Megatron-LM's torch_dist with "
-                    "--dist-ckpt-optim-fully-reshardable Adam's state is read too",
-                    path);
+      nxr_fault_set(
+          fault,
+          "%s is of another system, of which nxrun reads the weights alone: begin with them at step "
+          "0 (checkpoint.weights_only), or go on at its step with an optimizer that begins anew "
+          "(checkpoint.load_optimizer: false); of Megatron-LM's torch_dist with "
+          "--dist-ckpt-optim-fully-reshardable Adam's state is read too",
+          path);
   }
   if (!nxr_world_all(checkpoint->world, good)) return false;
   if (!(alone ? nxr_checkpoint_import : import_states)(checkpoint, path, fault)) return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a thread does between two looks at whether others have come: it spins, then yields its core, then naps. Where
- * ranks share cores, or other programs run on them, a yield often gives the core to another that waits; a nap leaves
- * it to one that works. */
+/* What a thread does between two looks at whether others have come: it spins, then yields its core, then
+ * naps. Where ranks share cores, or other programs run on them, a yield often gives the core to another that
+ * waits; a nap leaves it to one that works. */
 #ifndef NXR_PAUSE_H
 #define NXR_PAUSE_H
 

@@ -186,7 +186,8 @@ static void complete_with(const nxr_world *world, MPI_Request *request, uint32_t
   nxr_pause pause = pausing(world);
   for (int done = 0; MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) {
     nxr_pause_once(&pause);
-    if (pause.polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s) give_up_on(world, rank);
+    if (pause.polls % POLLS_PER_CLOCK == 0 && nxr_clock_s() - since > world->deadline_s)
+      give_up_on(world, rank);
   }
 }
 

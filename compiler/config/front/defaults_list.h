@@ -9,7 +9,8 @@
  *
  * They are laid over each other in that order, each with its own list first. `@key` behind a name, or a
  * comment `# @package key` at the head of a file, says below which key its own stand; `_global_` is the top.
- * What is not beside the file may stand on Hydra's search path: then nobody here knows what keys there are. */
+ * What is not beside the file may stand on Hydra's search path: then nobody here knows what keys there are.
+ */
 #ifndef NXC_CONFIG_DEFAULTS_LIST_H
 #define NXC_CONFIG_DEFAULTS_LIST_H
 

@@ -84,8 +84,8 @@ static bool same_words(const nxc_launch_words *a, const nxc_launch_words *b) {
 
 /* --nnodes, --nproc-per-node and what Slurm calls them, as text. */
 static const char *ranks_of(nxc_arena *arena, const nxc_launch_words *words) {
-  static const char *const beginnings[] = {"--nnodes", "--nproc", "--nodes", "--ntasks-per-node", "--num_gpus",
-                                          "--num_nodes", "-N"};
+  static const char *const beginnings[] = {"--nnodes",   "--nproc",     "--nodes", "--ntasks-per-node",
+                                           "--num_gpus", "--num_nodes", "-N"};
   const char *found = "";
   for (size_t i = 0; i < words->n_items; i++) {
     const char *text = words->items[i].text, *next = i + 1 < words->n_items ? words->items[i + 1].text : "";

@@ -78,7 +78,8 @@ static void check_entry(const entry *e) {
   static const char *const types[] = {"tokenized", NULL};
   static const char *const formats[] = {"json", "csv", "parquet", "arrow", "text", NULL};
   for (size_t i = 0; i < e->node->n_children; i++) check_entry_key(e, e->node->children[i]);
-  const nxc_node *type = nxc_node_child(e->node, "type"), *format = given(e, "ds_type"), *files = given(e, "data_files");
+  const nxc_node *type = nxc_node_child(e->node, "type"), *format = given(e, "ds_type"),
+                 *files = given(e, "data_files");
   const nxc_node *path = given(e, "path"), *shards = given(e, "shards");
   if (path == NULL)
     complain(e, e->node, "NX7910", "give the folder or file, or the name on Hugging Face, as path",
