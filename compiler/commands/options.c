@@ -3,6 +3,7 @@
 #include "compiler/config/fronts.h"
 
 #include "compiler/config/front/override.h"
+#include "compiler/config/write/write.h"
 #include "compiler/render/screen.h"
 
 #include <stdio.h>
@@ -20,6 +21,8 @@ static const char common_usage[] =
     "                       detecting it\n"
     "  -- ARGUMENT...       with --dialect megatron or xorl: the training's arguments,\n"
     "                       over FILE if there is one\n"
+    "  --args 'WORD...'     the arguments of a script itself, $1 and on, as a shell reads\n"
+    "                       them; behind scripts (x.sh) also: -- WORD...\n"
     "  --launch N           of a script that starts several programs, the one meant\n"
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
@@ -107,6 +110,25 @@ static bool take(parsing *p, const nxc_extra_option *row, const char *argument, 
   return true;
 }
 
+/* Words behind scripts and `--` are their own arguments. */
+static bool follow_scripts(const parsing *p) {
+  const nxc_texts *files = &p->options->files;
+  for (size_t i = 0; i < files->n_items; i++) {
+    size_t n_bytes = strlen(files->items[i]);
+    if (n_bytes < 3 || strcmp(files->items[i] + n_bytes - 3, ".sh") != 0) return false;
+  }
+  return files->n_items > 0;
+}
+
+static const char *join_words(nxc_arena *arena, const nxc_texts *words) {
+  nxc_buffer text = {.arena = arena};
+  for (size_t i = 0; i < words->n_items; i++) {
+    if (i > 0) nxc_buffer_puts(&text, " ");
+    nxc_write_shell_word(&text, words->items[i], false);
+  }
+  return text.bytes;
+}
+
 static bool takes_arguments(const parsing *p) {
   const char *version;
   const nxc_front *front =
@@ -161,7 +183,7 @@ static bool is_override(const parsing *p, const char *argument) {
 static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option *common,
                       const nxc_extra_option *extras) {
   bool only_files = false;
-  nxc_texts *rest = &p->options->files;
+  nxc_texts *rest = &p->options->files, words = {0};
   for (int i = 0; i < argc; i++) {
     const char *argument = argv[i], *value = NULL;
     if (only_files || argument[0] != '-' || argument[1] == '\0') {
@@ -171,6 +193,7 @@ static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option 
     if (strcmp(argument, "--") == 0) {
       only_files = true;
       if (takes_arguments(p)) rest = &p->options->arguments;
+      else if (follow_scripts(p)) rest = &words;
       continue;
     }
     const nxc_extra_option *row = find_row(extras, argument, &value);
@@ -182,6 +205,7 @@ static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option 
     if (row->flag == NULL && value == NULL && i + 1 < argc) value = argv[++i];
     if (!take(p, row, argument, value)) return false;
   }
+  if (words.n_items > 0) p->options->script_arguments = join_words(p->arena, &words);
   return true;
 }
 
@@ -204,6 +228,7 @@ bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *comma
       {.name = "--set", .list = &options->sets},
       {.name = "--dialect", .text = &options->dialect},
       {.name = "--launch", .text = &launch},
+      {.name = "--args", .text = &options->script_arguments},
       {.name = "--world-size", .text = &options->world_size},
       {.name = "--devices", .text = &options->world_size},
       {.name = "--model-config", .text = &options->model_config},
@@ -235,6 +260,7 @@ nxc_request nxc_options_request(const nxc_options *options, const char *file) {
       .arguments = options->arguments.items,
       .n_arguments = options->arguments.n_items,
       .dialect = options->dialect,
+      .script_arguments = options->script_arguments,
       .world_size = options->world_size,
       .launch = options->launch,
       .model_config = options->model_config,

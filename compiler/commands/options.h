@@ -4,7 +4,7 @@
  * Everything points into argv. FILEs are independent configurations; an argument of the form KEY=VALUE that
  * is no file is an override. A command adds its own options as extras: a flag, a text, or a list of texts.
  * Options may stand before and after FILEs; `--` ends them, and what follows is FILEs, or the arguments of
- * a dialect that takes arguments. `--name=value` and `--name value` are alike. */
+ * a dialect that takes arguments or of the scripts in front of it. `--name=value` and `--name value` are alike. */
 #ifndef NXC_COMMANDS_OPTIONS_H
 #define NXC_COMMANDS_OPTIONS_H
 
@@ -26,7 +26,7 @@ typedef struct nxc_extra_option {
 
 typedef struct nxc_options {
   nxc_texts files, layers, sets, overrides, arguments, rules;
-  const char *dialect, *world_size, *model_config;
+  const char *dialect, *script_arguments, *world_size, *model_config;
   size_t launch; /* --launch; 0: none */
   bool omegaconf, hermetic;
   nxc_format format;

@@ -2,12 +2,15 @@
 #include "compiler/config/compile_settings.h"
 #include "compiler/config/fronts.h"
 
+#include "compiler/config/command_line.h"
 #include "compiler/config/rules/assignment.h"
 #include "compiler/config/site_rules.h"
 #include "compiler/config/environment.h"
 #include "compiler/config/front/override.h"
 #include "compiler/config/handover.h"
 #include "compiler/config/init_from.h"
+#include "compiler/config/launches.h"
+#include "compiler/config/model_config.h"
 #include "compiler/config/rules/presets.h"
 #include "compiler/settings/refusal.h"
 #include "compiler/config/binding/version.h"
@@ -72,10 +75,6 @@ static const nxc_source *read_file(compilation *c, const char *path) {
   return NULL;
 }
 
-static bool is_setting_path(const char *assignment) {
-  return strncmp(assignment, "nx:", 3) == 0;
-}
-
 /* The texts of the file, the layers over it, --set of the dialect's own keys, and the arguments. */
 static bool read_texts(compilation *c) {
   const nxc_request *request = c->request;
@@ -96,9 +95,11 @@ static bool read_texts(compilation *c) {
     if (layer != NULL) origin->layers[origin->n_layers++] = layer;
   }
   for (size_t i = 0; i < request->n_sets; i++)
-    if (!is_setting_path(request->sets[i])) sets[c->texts.n_sets++] = request->sets[i];
+    if (!nxc_command_line_is_setting(request->sets[i])) sets[c->texts.n_sets++] = request->sets[i];
   if (request->n_arguments > 0)
     c->texts.arguments = nxc_front_join(c->arena, request->arguments, request->n_arguments);
+  const char *words = request->script_arguments ? request->script_arguments : c->out->project.script_arguments;
+  if (words != NULL) c->texts.script_arguments = nxc_source_new(c->arena, "--args", words, strlen(words));
   c->texts.n_layers = origin->n_layers;
   origin->first = c->texts.first ? c->texts.first : c->texts.arguments;
   return !c->out->unreadable;
@@ -171,6 +172,15 @@ static void apply_overrides(compilation *c) {
   }
 }
 
+/* Only a script has arguments of its own; what a project says of many files counts where it fits. */
+static void check_script_arguments(compilation *c) {
+  if (c->request->script_arguments == NULL || c->request->searched || !c->out->document->complete) return;
+  if (c->out->document->script) return;
+  nxc_report(c->sink, "NX1030", NXC_SEVERITY_ERROR, (nxc_span){c->texts.script_arguments, 1, 1, 1},
+             "give options of the training with --set KEY=VALUE",
+             "--args are a script's own arguments, and this is no script");
+}
+
 /* A script that starts a program of another system, whose files are here: they are read in its place. */
 static void follow(compilation *c) {
   nxc_compiled *out = c->out;
@@ -214,6 +224,7 @@ static bool read_document(compilation *c) {
   assert(out->dialect != NULL);
   if (out->document == NULL) out->document = c->front->read(&c->texts);
   if (c->parts.n_items > 0) take_parts(c);
+  check_script_arguments(c);
   follow(c);
   if (!out->document->complete) return false;
   if (out->document->root->kind == NXC_NODE_MAP) apply_overrides(c);
@@ -234,72 +245,6 @@ static void note_angles(compilation *c) {
              "$<...> is resolved by nxcfg alone; the original system reads it as text");
 }
 
-/* The config.json that the file itself names (or whose folder it names), where it is there; on other
- * machines than the one that trains it often is not. */
-static const char *named_model_config(compilation *c) {
-  const nxc_binding *binding = c->out->binding;
-  for (size_t i = 0; i < binding->dialect->n_options; i++) {
-    const nxc_bound *bound = &binding->options[i];
-    bool names = bound->row->names != NULL && strcmp(bound->row->names, "model") == 0;
-    if (!names || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) continue;
-    const char *path = bound->value->text;
-    nxc_settings_miss_model(c->out->settings, path);
-    struct stat status;
-    size_t n = strlen(path);
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-      path = nxc_arena_printf(c->arena, "%s/config.json", path);
-    else if (n < 5 || strcmp(path + n - 5, ".json") != 0) continue; /* a name, not a file */
-    if (access(path, R_OK) == 0) return path;
-  }
-  return NULL;
-}
-
-static void read_model_config(compilation *c) {
-  const char *path = c->request->model_config ? c->request->model_config : c->out->project.model_config;
-  if (path == NULL) path = named_model_config(c);
-  if (path == NULL) return;
-  nxc_settings_miss_model(c->out->settings, NULL);
-  c->out->unreadable = !nxc_binding_read_model_config(c->out->binding, path);
-}
-
-static void report_launches(compilation *c, const nxc_document *document) {
-  const char *lines = "";
-  for (size_t i = 0; i < document->n_launches; i++) {
-    nxc_span at = document->launches[i];
-    const char *file = at.source == document->launches[0].source ? "" : " of ";
-    lines = nxc_arena_printf(c->arena, "%s%s%zu at line %u%s%s", lines, i ? ", " : "", i + 1, at.line, file,
-                             *file ? at.source->name : "");
-  }
-  nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, document->launches[0], "name one with --launch N",
-             "this script starts several programs: %s", lines);
-}
-
-/* Where one training is wanted: the file starts one program, and that trains a decoder. */
-static bool check_launches(compilation *c) {
-  const nxc_document *document = c->out->document;
-  const nxc_request *request = c->request;
-  if (request->launch > document->n_launches && request->launch > 1) {
-    nxc_report(c->sink, "NX5921", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL,
-               "--launch %zu: this file starts %zu program%s",
-               request->launch, document->n_launches, document->n_launches == 1 ? "" : "s");
-    return false;
-  }
-  if (request->all_launches) return true;
-  const nxc_program_row *program = document->program;
-  bool trains = program == NULL ? !document->idle : program->use == NXC_PROGRAM_TRAINS;
-  if (trains && request->launch == 0 && document->n_launches > 1) {
-    report_launches(c, document);
-    return false;
-  }
-  if (trains) return true; /* model.kind says what it is */
-  const char *what = "this script starts no training that is known here";
-  if (program != NULL)
-    what = nxc_arena_printf(c->arena, "this runs %s (%s): %s, which is neither compiled nor estimated",
-                            program->what, document->program_name, program->model);
-  nxc_report(c->sink, "NX5920", NXC_SEVERITY_ERROR, document->program_at, NULL, "%s", what);
-  return false;
-}
-
 /* What the program trains; options say it of a part alone, as of the decoder behind a vision encoder. */
 static void set_kind(compilation *c) {
   const nxc_document *document = c->out->document;
@@ -316,6 +261,7 @@ static void bind(compilation *c) {
   nxc_compiled *out = c->out;
   out->settings = nxc_settings_new(c->arena);
   nxc_settings_speak(out->settings, out->dialect);
+  nxc_settings_miss_arguments(out->settings, out->document->n_asked);
   out->binding = nxc_binding_new(c->arena, out->dialect, out->version, out->document, &c->origin,
                                  out->settings, c->sink);
   out->binding->for_nxrun = c->request->for_nxrun;
@@ -337,7 +283,7 @@ static void bind(compilation *c) {
   if (c->front->prepare != NULL) c->front->prepare(out->binding);
   out->binding->model_assumed = c->request->model_assumed;
   if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);
-  else read_model_config(c);
+  else nxc_model_config_read(c->arena, c->request, c->out);
   nxc_binding_apply(out->binding);
   nxc_init_from_take_model(out->binding, !shares);
   set_kind(c);
@@ -346,69 +292,7 @@ static void bind(compilation *c) {
   if (chosen) out->version_doubts = nxc_version_doubts(out->binding, c->versions);
 }
 
-/* -- settings from the command line ---------------------------------------------------------------------- */
-
-/* The name of a --set nx:NAME=VALUE. */
-static nxc_span place_of_set(compilation *c, const char *assignment) {
-  const nxc_source *source = nxc_source_new(c->arena, "--set", assignment, strlen(assignment));
-  return (nxc_span){source, 1, 1, (uint32_t)strcspn(assignment, "=")};
-}
-
-static bool report_no_setting(compilation *c, const char *path, nxc_span at) {
-  const char **paths = nxc_arena_array(c->arena, NX_N_SETTINGS, sizeof *paths);
-  for (size_t id = 0; id < NX_N_SETTINGS; id++) paths[id] = nxc_setting_path((nxc_setting_id)id);
-  const char *nearest = nxc_nearest(path, paths, NX_N_SETTINGS);
-  nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, at,
-             nearest ? nxc_arena_printf(c->arena, "did you mean nx:%s?", nearest) : NULL,
-             "there is no setting %s", path);
-  return false;
-}
-
-static bool set_from_command_line(compilation *c, nxc_setting_id id, const char *text, const char *origin) {
-  nxc_settings *settings = c->out->settings;
-  const nxc_provenance *before = nxc_settings_from(settings, id);
-  if (!nxc_settings_set_text(settings, nxc_setting_path(id), text, c->sink)) return false;
-  const nxc_value *value = nxc_settings_value(settings, id);
-  if (before->kind < NXC_FROM_FILE || nxc_value_equal(before->value, value)) return true;
-  bool clash = before->kind == NXC_FROM_CLI;
-  nxc_report(c->sink, clash ? "NX1311" : "NX1319", clash ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, before->at,
-             NULL, "%s gives %s the value %s, but %s gives it %s%s", origin, nxc_setting_path(id),
-             nxc_settings_show(settings, id), before->option, nxc_value_show(c->arena, before->value),
-             clash ? "" : "; the command line counts");
-  return !clash;
-}
-
-static bool set_world_of_project(compilation *c) {
-  const nxc_node *node = c->out->project.world_size;
-  const nxc_provenance from = {
-      .kind = NXC_FROM_PROJECT, .at = node->at, .option = nxc_setting_path(NX_SETTING_MESH_WORLD)};
-  return nxc_settings_set(c->out->settings, NX_SETTING_MESH_WORLD, &node->value, &from, c->sink);
-}
-
-static bool set_settings(compilation *c) {
-  bool ok = true;
-  for (size_t i = 0; i < c->request->n_sets; i++) {
-    const char *assignment = c->request->sets[i];
-    if (!is_setting_path(assignment)) continue;
-    size_t n_path = strcspn(assignment + 3, "=");
-    const char *path = nxc_arena_strndup(c->arena, assignment + 3, n_path);
-    nxc_setting_id id = nxc_setting_find(path);
-    if (assignment[3 + n_path] == '\0') {
-      nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, place_of_set(c, assignment), NULL,
-                 "--set %s has no =VALUE", assignment);
-      ok = false;
-    } else if (id == NX_N_SETTINGS) {
-      ok = report_no_setting(c, path, place_of_set(c, assignment));
-    } else {
-      ok = set_from_command_line(c, id, assignment + 4 + n_path,
-                                 nxc_arena_printf(c->arena, "--set nx:%s", path)) &&
-           ok;
-    }
-  }
-  const char *world = c->request->world_size;
-  if (world == NULL && c->out->project.world_size != NULL) return set_world_of_project(c) && ok;
-  return (world == NULL || set_from_command_line(c, NX_SETTING_MESH_WORLD, world, "--world-size")) && ok;
-}
+/* -- rules ----------------------------------------------------------------------------------------------- */
 
 /* What rules may derive from: whatever nothing has given so far. */
 static void set_assumptions(compilation *c) {
@@ -418,8 +302,6 @@ static void set_assumptions(compilation *c) {
       nxc_settings_assume(c->out->settings, assumption->setting, assumption->value, assumption->why, c->sink);
   }
 }
-
-/* -- rules ----------------------------------------------------------------------------------------------- */
 
 static bool apply_rules(compilation *c) {
   nxc_compiled *out = c->out;
@@ -499,13 +381,13 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
     return false;
   }
   compiled->foreign = request->searched && is_no_training(compiled->document);
-  if (compiled->foreign || !check_launches(&c)) return false;
+  if (compiled->foreign || !nxc_launches_check(arena, request, compiled->document, sink)) return false;
   nxc_environment_check(arena, request, compiled, sink);
   note_angles(&c);
   bind(&c);
   compiled->foreign = request->searched && is_script(&c) && is_strange(compiled->binding);
   if (compiled->foreign) return false;
-  if (set_settings(&c)) {
+  if (nxc_command_line_set(arena, request, compiled, sink)) {
     nxc_world_spread(c.arena, c.out, c.sink);
     set_assumptions(&c);
     apply_rules(&c);

@@ -34,6 +34,7 @@ typedef struct nxc_request {
   size_t n_overrides;
   const char *const *arguments; /* behind `--`, for dialects that take arguments */
   size_t n_arguments;
+  const char *script_arguments; /* --args: the words behind a script's name; NULL: not told */
   const char *dialect;      /* with @VERSION; NULL: detected */
   const char *world_size;   /* NULL: what the file says */
   const char *model_config; /* NULL: none */

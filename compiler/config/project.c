@@ -3,6 +3,7 @@
 
 #include "compiler/config/fronts.h"
 #include "compiler/config/path_pattern.h"
+#include "compiler/config/write/write.h"
 #include "compiler/diagnostics/allow.h"
 
 #include <errno.h>
@@ -79,6 +80,24 @@ static void take_model_config(reading *r, const nxc_node *node) {
   r->project->model_config = read_path(r, read_text(r, node));
 }
 
+/* One text of words, or a list in which each item is a word. */
+static void take_args(reading *r, const nxc_node *node) {
+  bool list = node->kind == NXC_NODE_LIST;
+  nxc_buffer words = {.arena = r->arena};
+  nxc_buffer_puts(&words, "");
+  for (size_t i = 0; i < (list ? node->n_children : 1); i++) {
+    const nxc_node *item = list ? node->children[i] : node;
+    if (item->kind != NXC_NODE_SCALAR || item->value.kind == NXC_NULL) {
+      complain(r, item, NULL, "args is a text, or a list of words");
+      return;
+    }
+    if (i > 0) nxc_buffer_puts(&words, " ");
+    if (list) nxc_write_shell_word(&words, item->raw, true);
+    else nxc_buffer_puts(&words, item->raw);
+  }
+  r->project->script_arguments = words.bytes;
+}
+
 static void take_keys(reading *r, const nxc_node *node) {
   add_texts(r, node, &r->project->keys);
 }
@@ -142,6 +161,7 @@ static const struct {
     {"env", take_env, true, true},         {"hermetic", take_hermetic, true, true},
     {"exclude", take_exclude, false, true}, {"partial", take_partial, true, true},
     {"files", take_files, false, true},    {"match", take_match, true, false},
+    {"args", take_args, true, true},
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 

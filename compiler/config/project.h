@@ -14,6 +14,8 @@
  *       model_config: models/7b/config.json
  *     - match: local_setup.yml
  *       partial: true                      # as --partial, where no -l completes it
+ *     - match: run_*.sh
+ *       args: 8 7b                         # as --args; or a list of words
  *
  * It is the nearest one at or above the configuration's folder; patterns and paths in it start at its own
  * folder. The command line wins over it, and it wins over the configuration. */
@@ -27,6 +29,7 @@ typedef struct nxc_project {
   const char *path; /* of the project file, as shown; NULL: there is none */
   const char *folder; /* its folder, as an absolute path that ends in / */
   const char *dialect, *model_config;
+  const char *script_arguments; /* as a shell reads them; NULL: not said */
   const nxc_node *world_size; /* an integer; NULL: not said */
   nxc_texts keys, allow, rules, env, exclude;
   bool hermetic;

@@ -63,6 +63,8 @@ typedef struct nxc_document {
   const char *const *words; /* behind the program, those that are known */
   size_t n_words;
   const char *handed; /* the script that handed this to a program, and how; NULL: the file itself is judged */
+  bool script;    /* it is a script, which may have arguments of its own */
+  size_t n_asked; /* of those, that it reads and nobody told: $1 to this one */
   bool idle; /* it starts no training, and has no options of one */
   bool part; /* it has options for a program that another text starts */
   nxc_span *launches;        /* of a script: where each program that it starts stands */

@@ -17,6 +17,7 @@ struct nxc_settings {
   nxc_arena *arena;
   const nxc_dialect *dialect;
   const char *missed_model;
+  size_t missed_arguments;
   slot slots[NX_N_SETTINGS];
 };
 
@@ -49,6 +50,14 @@ void nxc_settings_miss_model(nxc_settings *settings, const char *name) {
 
 const char *nxc_settings_missed_model(const nxc_settings *settings) {
   return settings->missed_model;
+}
+
+void nxc_settings_miss_arguments(nxc_settings *settings, size_t n_arguments) {
+  settings->missed_arguments = n_arguments;
+}
+
+size_t nxc_settings_missed_arguments(const nxc_settings *settings) {
+  return settings->missed_arguments;
 }
 
 static int compare_path(const void *path, const void *id) {

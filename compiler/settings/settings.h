@@ -64,6 +64,9 @@ void nxc_settings_speak(nxc_settings *settings, const nxc_dialect *dialect);
 /* The config.json, or the model, that the file names and nobody can read here. */
 void nxc_settings_miss_model(nxc_settings *settings, const char *name);
 const char *nxc_settings_missed_model(const nxc_settings *settings); /* NULL: none */
+/* How many of its own arguments a script reads that nobody told. */
+void nxc_settings_miss_arguments(nxc_settings *settings, size_t n_arguments);
+size_t nxc_settings_missed_arguments(const nxc_settings *settings);
 /* NX_N_SETTINGS when there is no such setting. */
 nxc_setting_id nxc_setting_find(const char *path);
 const char *nxc_setting_path(nxc_setting_id id);

@@ -81,7 +81,8 @@ static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
   if (word->unset != NULL && !is_text) {
     node->failed = true;
     node->value = nxc_string_value(node->raw, node->raw_bytes);
-    nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, NULL,
+    const char *fix = word->argument ? "tell the script's own arguments with --args" : NULL;
+    nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, fix,
                "--%s is unknown here: nothing %s %s%s", name, word->expected ? "gives" : "here tells",
                word->unset, word->expected ? " a value" : "");
     return node;

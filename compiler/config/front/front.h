@@ -31,6 +31,7 @@ typedef struct nxc_front_texts {
   const char *const *sets; /* KEY=VALUE in the dialect's own keys */
   size_t n_sets;
   const nxc_source *arguments; /* behind `--`, as nxc_front_join writes them; NULL: none */
+  const nxc_source *script_arguments; /* of the first, where that is a script: $1 and on; NULL: not told */
   size_t launch;               /* of a script, counted from 1; 0: the one with the most options */
   const char *version;         /* of the dialect; NULL where it has one only */
   bool omegaconf;              /* --compat omegaconf */

@@ -43,6 +43,14 @@ static const char *how_to_tell(const nxc_settings *s, nxc_setting_id id) {
   return is_of_model(id) ? "set it, or give the model's config.json: --model-config FILE" : NULL;
 }
 
+/* What may tell it: the arguments that the script itself reads. */
+static const char *asked(const nxc_settings *s) {
+  size_t n = nxc_settings_missed_arguments(s);
+  if (n == 0) return "";
+  return n == 1 ? "; the script reads $1 (--args tells it)"
+                : nxc_arena_printf(nxc_settings_arena(s), "; the script reads $1 to $%zu (--args tells them)", n);
+}
+
 /* What one config.json tells is one finding. */
 static void report_model(const nxc_settings *s, nxc_sink *sink, const nxc_setting_id *ids, size_t n) {
   nxc_arena *arena = nxc_sink_arena(sink);
@@ -61,7 +69,7 @@ static void report_model(const nxc_settings *s, nxc_sink *sink, const nxc_settin
   if (n > NAMED_MAX) names = nxc_arena_printf(arena, "%s and %zu more", names, n - NAMED_MAX);
   nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0},
              "give the model's config.json (--model-config FILE), or set them",
-             "the model is unknown, and a plan needs it: %s", names);
+             "the model is unknown, and a plan needs it: %s%s", names, asked(s));
 }
 
 void nxc_report_unknown(const nxc_settings *s, nxc_sink *sink, const nxc_setting_id *ids, size_t n) {
@@ -70,9 +78,11 @@ void nxc_report_unknown(const nxc_settings *s, nxc_sink *sink, const nxc_setting
   for (size_t i = 0; i < n; i++)
     if (is_of_model(ids[i])) of_model[n_model++] = ids[i];
   if (n_model > 1) report_model(s, sink, of_model, n_model);
+  const char *may_tell = n_model > 1 ? "" : asked(s); /* said once */
   for (size_t i = 0; i < n; i++) {
     if (follows_from_world(s, ids[i]) || (n_model > 1 && is_of_model(ids[i]))) continue;
     nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, how_to_tell(s, ids[i]),
-               "%s is unknown, and a plan needs it", nxc_setting_name_in_dialect(s, ids[i]));
+               "%s is unknown, and a plan needs it%s", nxc_setting_name_in_dialect(s, ids[i]), may_tell);
+    may_tell = "";
   }
 }

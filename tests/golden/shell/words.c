@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints what a program that a shell text starts receives: each argument in <>, unknown ones in [], those
- * that may not be there in (). It goes into FILE.found. Usage: shell_words FILE... */
+ * that may not be there in (). It goes into FILE.found. The script's own arguments stand in FILE.args, where
+ * that is there. Usage: shell_words FILE... */
 #include "compiler/config/front/shell/script.h"
 
 #include <stdio.h>
@@ -18,8 +19,9 @@ static void print_launch(FILE *out, const nxc_launch *launch) {
 static void follow(const char *path, FILE *out) {
   nxc_arena *arena = nxc_arena_new();
   nxc_script script;
-  const nxc_source *source = nxc_source_read(arena, path, 1 << 20);
-  bool good = source != NULL && nxc_script_read(arena, source, nxc_sink_new(arena), &script);
+  const nxc_source *source = nxc_source_read(arena, path, 1 << 20),
+                   *given = nxc_source_read(arena, nxc_arena_printf(arena, "%s.args", path), 1 << 20);
+  bool good = source != NULL && nxc_script_read(arena, source, given, nxc_sink_new(arena), &script);
   for (size_t i = 0; good && i < script.n_launches; i++) print_launch(out, &script.launches[i]);
   if (!good) fputs("unreadable\n", out);
   nxc_arena_free(arena);

@@ -78,6 +78,8 @@ typedef struct front {
   nxc_names *names; /* of the variables */
   bool unreadable;
   nxc_launched launched;
+  bool script;    /* the first text is one */
+  size_t n_asked; /* of its arguments, that nobody told */
   bool idle, part;
   nxc_span *launches;
   size_t n_launches;
@@ -233,13 +235,18 @@ static bool check_launch(front *f, const nxc_source *source, const nxc_script *s
   return helps;
 }
 
+/* Those of the command line belong to the first text alone. */
+static const nxc_source *own_arguments(const front *f, const nxc_source *source) {
+  return source == f->texts->first ? f->texts->script_arguments : NULL;
+}
+
 static void read_source(front *f, const nxc_source *source) {
   const nxc_launch *launch = NULL;
   nxc_script script = {.arena = f->to.arena};
   if (nxc_megatron_is_yaml(source)) {
     f->unreadable = !nxc_megatron_read_yaml(&f->to, source, &script) || f->unreadable;
     f->launched = (nxc_launched){.program = f->to.program, .name = "told by its options"};
-  } else if (!nxc_script_read(f->to.arena, source, f->to.sink, &script)) {
+  } else if (!nxc_script_read(f->to.arena, source, own_arguments(f, source), f->to.sink, &script)) {
     f->unreadable = true;
   } else {
     nxc_launched found = choose_launch(f, &script);
@@ -248,6 +255,7 @@ static void read_source(front *f, const nxc_source *source) {
     else if (found.program != NULL && found.program->use == NXC_PROGRAM_OWN) read_own(f, &found);
     read_launcher(f, &launch->launcher);
     f->to.open = f->to.open || script.misspelt;
+    if (source == f->texts->first) f->script = script.is_script, f->n_asked = script.n_asked;
   }
   read_environment(f, &script, launch ? launch : nxc_script_collect(&script));
   take_variables(f, &script);
@@ -387,6 +395,8 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
                                .program_name = f.launched.name,
                                .program_at = f.launched.launch ? f.launched.launch->at : root->at,
                                .idle = f.idle,
+                               .script = f.script,
+                               .n_asked = f.n_asked,
                                .part = f.part,
                                .launches = f.launches,
                                .n_launches = f.n_launches,

@@ -298,10 +298,7 @@ static void let(nxc_shell *s, const call *c) {
 }
 
 static void take_option(nxc_shell *s, const call *c) {
-  if (c->n_words > 2) nxc_shell_set_unknown(s, string(s, &c->words[2]), c->command->at);
-  nxc_shell_set_unknown(s, "OPTARG", c->command->at);
-  s->state.status = s->state.arguments_known ? NXC_MAYBE : NXC_NO; /* a script is read without arguments */
-  s->assumes = s->assumes || !s->state.arguments_known;
+  nxc_shell_take_option(s, c->words, c->n_words, c->command->at);
 }
 
 static void succeed(nxc_shell *s, const call *c) {

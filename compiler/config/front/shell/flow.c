@@ -245,9 +245,9 @@ static bool asks_arguments(nxc_shell *s, const nxc_shell_command *test) {
       const nxc_shell_part *part = &test->words[i].parts[k];
       if (part->kind == NXC_PART_PARAMETER && part->parameter->name[1] == '\0' &&
           strchr("#1@*", *part->parameter->name))
-        return true;
+        return nxc_shell_ask(s, 1);
       if (part->kind == NXC_PART_TEXT && part->text.n_bytes == 2 && memcmp(part->text.bytes, "$#", 2) == 0)
-        return true;
+        return nxc_shell_ask(s, 1);
     }
   for (size_t i = 0; i < test->n_children; i++)
     if (asks_arguments(s, test->children[i])) return true;

@@ -49,7 +49,7 @@ static bool find_special(nxc_shell *s, const char *name, const nxc_text *written
   if (isdigit((unsigned char)*name) && strcmp(name, "0") != 0) {
     size_t number = strtoul(name, NULL, 10);
     if (number >= 1 && number <= state->n_arguments) add(s, to, "0", state->arguments[number - 1]);
-    else if (!state->arguments_known) to->missing = s->assumes = true;
+    else if (!state->arguments_known) to->missing = s->assumes = nxc_shell_ask(s, number);
   } else if (*name == '@' || *name == '*') {
     to->list = true;
     to->set = state->n_arguments > 0;

@@ -65,6 +65,11 @@ bool nxc_shell_spend(nxc_shell *s, size_t n_bytes, size_t at) {
   return !s->failed;
 }
 
+bool nxc_shell_ask(nxc_shell *s, size_t number) {
+  if (number > s->script->n_asked) s->script->n_asked = number;
+  return true;
+}
+
 nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at) {
   nxc_launch_word word = {.text = nxc_text_string(s->arena, text)};
   size_t first = text->n_bytes ? text->origins[0] : at,
@@ -74,6 +79,7 @@ nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at)
   word.maybe = nxc_text_any(text, NXC_MARK_MAYBE);
   word.many = !word.maybe && nxc_text_all(text, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
   word.expected = true;
+  word.argument = nxc_text_any(text, NXC_MARK_ARGUMENT);
   size_t from = 0, n = 0;
   for (size_t i = 0; i < text->n_bytes; i++) {
     if (!(text->marks[i] & NXC_MARK_UNKNOWN) || (text->marks[i] & NXC_MARK_MAYBE)) continue;
@@ -112,9 +118,37 @@ static nxc_shell *new_shell(nxc_arena *arena, const nxc_source *source, nxc_sink
   return s;
 }
 
-bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_script *script) {
+/* The words of a text, in which {} and ends of lines mean nothing. */
+static nxc_shell_fields split_words(nxc_shell *s, const nxc_text *text) {
+  nxc_shell_parser p = {.arena = s->arena, .text = *text};
+  nxc_shell_fields fields = {0};
+  s->plain = true;
+  while (p.problem == NULL && p.at < p.text.n_bytes) {
+    bool blank = nxc_shell_is_blank(nxc_shell_peek(&p, 0));
+    nxc_shell_word word = {0};
+    if (blank) p.at++;
+    else if (nxc_shell_ends_word(nxc_shell_peek(&p, 0))) nxc_shell_put_literal(&p, &word, false, p.at++);
+    else word = nxc_shell_parse_word(&p, NXC_END_BLANK);
+    nxc_shell_expand(s, &word, &fields);
+  }
+  if (p.problem != NULL) nxc_shell_fail(s, p.problem_at, p.problem);
+  s->plain = false;
+  return fields;
+}
+
+static void take_arguments(nxc_shell *s, const nxc_source *arguments) {
+  const nxc_text text = nxc_shell_add_source(s, arguments)->text;
+  nxc_shell_fields fields = split_words(s, &text);
+  s->state.arguments = fields.items;
+  s->state.n_arguments = fields.n_items;
+  s->state.arguments_known = true;
+}
+
+bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_source *arguments, nxc_sink *sink,
+                     nxc_script *script) {
   *script = (nxc_script){.arena = arena};
   nxc_shell *s = new_shell(arena, source, sink, script);
+  if (arguments != NULL) take_arguments(s, arguments);
   if (strlen(source->text) != source->n_bytes) {
     nxc_shell_fail(s, strlen(source->text), "arguments hold no NUL bytes");
     return false;
@@ -128,18 +162,7 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink,
 bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_launch_words *words) {
   nxc_script script = {.arena = arena};
   nxc_shell *s = new_shell(arena, source, sink, &script);
-  nxc_shell_parser p = {.arena = arena, .text = s->texts[0].text};
-  nxc_shell_fields fields = {0};
-  s->plain = true;
-  while (p.problem == NULL && p.at < p.text.n_bytes) {
-    bool blank = nxc_shell_is_blank(nxc_shell_peek(&p, 0));
-    nxc_shell_word word = {0};
-    if (blank) p.at++;
-    else if (nxc_shell_ends_word(nxc_shell_peek(&p, 0))) nxc_shell_put_literal(&p, &word, false, p.at++);
-    else word = nxc_shell_parse_word(&p, NXC_END_BLANK);
-    nxc_shell_expand(s, &word, &fields);
-  }
-  if (p.problem != NULL) nxc_shell_fail(s, p.problem_at, p.problem);
+  nxc_shell_fields fields = split_words(s, &s->texts[0].text);
   for (size_t i = 0; i < fields.n_items; i++) {
     words->items = nxc_arena_grow(arena, words->items, words->n_items, sizeof *words->items);
     words->items[words->n_items++] = nxc_shell_word_of(s, &fields.items[i], 0);

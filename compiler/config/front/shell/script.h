@@ -18,6 +18,7 @@ typedef struct nxc_launch_word {
   bool first;              /* of its command, where that is an option */
   bool many;             /* it may be no word, or several */
   bool maybe;              /* it stands there on some ways through the script only */
+  bool argument;         /* what it lacks are arguments of the script itself */
   bool expected;         /* what it lacks the environment or the script's own arguments give */
   bool from_environment; /* a variable of nxcfg's own environment has a part in it */
 } nxc_launch_word;
@@ -52,6 +53,7 @@ typedef struct nxc_script {
   size_t n_launches;
   bool reads_script;       /* it takes in another one, which may start a program */
   bool misspelt;           /* a launch names an array that is not there: its options are unknown */
+  size_t n_asked;          /* of its own arguments, that it reads and nobody told: $1 to this one */
   bool is_script;          /* it assigns or runs something; else it holds arguments alone */
   nxc_variable *variables; /* of the environment, that the text reads */
   size_t n_variables;
@@ -59,9 +61,11 @@ typedef struct nxc_script {
   struct nxc_shell *shell;      /* whose variables nxc_script_expand fills in */
 } nxc_script;
 
-/* False (reported) when the text cannot be read: bash would stop at it, or it makes too much text. There is
- * at least one launch then. */
-bool nxc_script_read(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_script *script);
+/* `arguments` holds the words behind the script's name, $1 and on, as a shell reads them; NULL: nobody tells.
+ * False (reported) when a text cannot be read: bash would stop at it, or it makes too much text. There is at
+ * least one launch then. */
+bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_source *arguments, nxc_sink *sink,
+                     nxc_script *script);
 /* The words of a text that holds no commands. False (reported): it cannot be read. */
 bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_launch_words *words);
 /* The text of one YAML scalar with its variables filled in, from the script's own or from the environment. */

@@ -52,6 +52,7 @@ typedef struct nxc_shell_state {
   const nxc_text *arguments; /* $1 and on */
   size_t n_arguments;
   bool arguments_known;
+  size_t option_at; /* of getopts: its next letter in a word that holds several; 0: the first */
   bool drops_patterns; /* nullglob: a pattern of paths that fits none is no word */
   nxc_text output; /* of the commands whose output is taken */
   nxc_text folder; /* that `cd` went to; empty: where the script was called */
@@ -128,6 +129,8 @@ void nxc_shell_note(nxc_shell *s, size_t at, const char *text);
 bool nxc_shell_enter(nxc_shell *s, size_t at);
 /* Counts what is written; false (reported): too much. */
 bool nxc_shell_spend(nxc_shell *s, size_t n_bytes, size_t at);
+/* An argument of the script itself is asked for, and nobody told it; true. */
+bool nxc_shell_ask(nxc_shell *s, size_t number);
 nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at);
 nxc_shell_command *nxc_shell_read_text(nxc_shell *s, const nxc_text *text, size_t at);
 
@@ -223,6 +226,8 @@ void nxc_shell_run_apart(nxc_shell *s, const nxc_shell_command *command);
 /* Whether the words are a command of the shell itself; then it is done. */
 bool nxc_shell_builtin(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words);
 void nxc_shell_print(nxc_shell *s, const nxc_text *text);
+/* -- getopts.c: the next option among arguments; its words are those of the command */
+void nxc_shell_take_option(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
 /* -- output.c: echo, printf, seq and their like */
 bool nxc_shell_prints(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
 

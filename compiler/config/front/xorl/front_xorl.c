@@ -136,7 +136,7 @@ static size_t read_option(front *f, const nxc_launch_words *words, size_t first)
 static void read_arguments(front *f) {
   nxc_script script = {.arena = f->texts->arena};
   if (f->texts->arguments == NULL) return;
-  if (!nxc_script_read(f->texts->arena, f->texts->arguments, f->texts->sink, &script)) {
+  if (!nxc_script_read(f->texts->arena, f->texts->arguments, NULL, f->texts->sink, &script)) {
     f->ok = false;
     return;
   }
