@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nxcfg schema: a dialect's options as JSON Schema (draft 2020-12), for editors.
  *
- * A value's schema is one object that lists the types that may stand there; text may always be an
- * interpolation. Bounds and patterns apply to the type that they belong to. Sections are closed, except where
- * users' own modules read further keys. A file may be a part of others, so only what no other file can
+ * A value is of its type, with its bounds, or an interpolation (anyOf: editors then name the type that is
+ * expected, where a list of types with a pattern makes them show the pattern). Sections are closed, except
+ * where users' own modules read further keys. A file may be a part of others, so only what no other file can
  * complete is required. What depends on other options is left to nxcfg validate. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
@@ -72,6 +72,15 @@ static void add_word(json_t *words, const char *word) {
   if (strcmp(word, "false") == 0 || strcmp(word, "False") == 0) json_array_append_new(words, json_false());
 }
 
+/* What the schema takes, or an interpolation. */
+static json_t *or_interpolation(json_t *schema) {
+  return json_pack("{s:[o, {s:s}]}", "anyOf", schema, "$ref", "#/$defs/interpolation");
+}
+
+static json_t *of_type(const char *type) {
+  return json_pack("{s:s}", "type", type);
+}
+
 static json_t *words_schema(const writing *w, const nxc_option_row *row) {
   const nxc_domain *domain = &row->domain;
   json_t *words = json_array();
@@ -81,24 +90,25 @@ static json_t *words_schema(const writing *w, const nxc_option_row *row) {
       add_word(words, domain->values[i]);
   }
   if (domain->nullable) json_array_append_new(words, json_null());
-  return json_pack("{s:[{s:o}, {s:s}]}", "anyOf", "enum", words, "$ref", "#/$defs/interpolation");
+  return or_interpolation(json_pack("{s:o}", "enum", words));
 }
 
 static json_t *number_schema(const writing *w, const nxc_domain *domain, bool integer) {
-  const char *pattern = integer ? INTERPOLATION : INTERPOLATION "|" EXPONENT;
-  json_t *schema =
-      json_pack("{s:[s, s], s:s}", "type", integer ? "integer" : "number", "string", "pattern", pattern);
-  set_bounds(w->arena, schema, domain);
+  json_t *number = of_type(integer ? "integer" : "number");
+  set_bounds(w->arena, number, domain);
+  json_t *schema = or_interpolation(number);
+  if (!integer)
+    json_array_append_new(json_object_get(schema, "anyOf"), json_pack("{s:s}", "$ref", "#/$defs/exponent"));
   return schema;
 }
 
 static json_t *list_schema(const writing *w, const nxc_domain *domain) {
-  json_t *schema = json_pack("{s:[s, s], s:s}", "type", "array", "string", "pattern", INTERPOLATION);
+  json_t *list = of_type("array");
   if (domain->type == NXC_TYPE_LIST_STR)
-    json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string"));
+    json_object_set_new(list, "items", of_type("string"));
   else if (domain->type != NXC_TYPE_LIST)
-    json_object_set_new(schema, "items", number_schema(w, domain, domain->type == NXC_TYPE_LIST_INT));
-  return schema;
+    json_object_set_new(list, "items", number_schema(w, domain, domain->type == NXC_TYPE_LIST_INT));
+  return or_interpolation(list);
 }
 
 static json_t *type_schema(const writing *w, const nxc_option_row *row) {
@@ -107,18 +117,16 @@ static json_t *type_schema(const writing *w, const nxc_option_row *row) {
   case NXC_TYPE_INT: return number_schema(w, domain, true);
   case NXC_TYPE_FLOAT:
   case NXC_TYPE_INT_OR_FLOAT: return number_schema(w, domain, false);
-  case NXC_TYPE_BOOL:
-    return json_pack("{s:[s, s], s:s}", "type", "boolean", "string", "pattern", INTERPOLATION);
-  case NXC_TYPE_BIT: return json_pack("{s:[s], s:s}", "type", "string", "pattern", "^[01]$|" INTERPOLATION);
+  case NXC_TYPE_BOOL: return or_interpolation(of_type("boolean"));
+  case NXC_TYPE_BIT: return or_interpolation(json_pack("{s:[s, s]}", "enum", "0", "1"));
   case NXC_TYPE_STR:
-  case NXC_TYPE_PATH: return json_pack("{s:[s]}", "type", "string");
+  case NXC_TYPE_PATH: return of_type("string");
   case NXC_TYPE_ENUM: return words_schema(w, row);
   case NXC_TYPE_LIST:
   case NXC_TYPE_LIST_INT:
   case NXC_TYPE_LIST_FLOAT:
   case NXC_TYPE_LIST_STR: return list_schema(w, domain);
-  case NXC_TYPE_MAP:
-    return json_pack("{s:[s, s], s:s}", "type", "object", "string", "pattern", INTERPOLATION);
+  case NXC_TYPE_MAP: return or_interpolation(of_type("object"));
   case NXC_TYPE_ANY: break;
   }
   return json_object();
@@ -136,10 +144,16 @@ static const char *describe(const writing *w, const nxc_option_row *row) {
   return text;
 }
 
+static void allow_null(json_t *schema) {
+  json_t *choices = json_object_get(schema, "anyOf"), *type = json_object_get(schema, "type");
+  if (choices != NULL) json_array_append_new(choices, of_type("null"));
+  else if (type != NULL) json_object_set_new(schema, "type", json_pack("[O, s]", type, "null"));
+}
+
 static json_t *option_schema(const writing *w, const nxc_option_row *row) {
   const nxc_option_row *target = row->alias_of ? nxc_option_find(w->dialect, row->alias_of) : row;
-  json_t *schema = type_schema(w, target), *types = json_object_get(schema, "type");
-  if (target->domain.nullable && types != NULL) json_array_append_new(types, json_string("null"));
+  json_t *schema = type_schema(w, target);
+  if (target->domain.nullable && target->domain.type != NXC_TYPE_ENUM) allow_null(schema);
   const char *text = describe(w, target);
   if (row != target) text = nxc_arena_printf(w->arena, "Another name of %s. %s", target->name, text);
   if (*text != '\0') json_object_set_new(schema, "description", json_string(text));
@@ -156,8 +170,9 @@ static json_t *option_schema(const writing *w, const nxc_option_row *row) {
 static void make_section(json_t *schema, bool open) {
   if (json_object_get(schema, "properties") != NULL) return;
   if (json_object_size(schema) == 0) {
-    json_object_set_new(schema, "type", json_pack("[s, s, s]", "object", "null", "string"));
-    json_object_set_new(schema, "pattern", json_string(INTERPOLATION));
+    json_t *forms = or_interpolation(of_type("object"));
+    allow_null(forms);
+    json_object_update_new(schema, forms);
   }
   json_object_set_new(schema, "properties", json_object());
   json_object_set_new(schema, "additionalProperties", json_boolean(open));
@@ -248,11 +263,12 @@ static bool has_variables(const writing *w) {
 
 static json_t *dialect_schema(const writing *w, const char *name) {
   const char *title = nxc_arena_printf(w->arena, "Training configuration of the dialect %s", name);
-  json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s}}}", "$schema",
+  json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "$schema",
                            "https://json-schema.org/draft/2020-12/schema", "title", title, "description",
                            "Made by nxcfg schema; nxcfg validate checks much more.", "type", "object",
                            "properties", "additionalProperties", has_variables(w), "$defs", "interpolation",
-                           "type", "string", "pattern", INTERPOLATION);
+                           "type", "string", "pattern", INTERPOLATION, "exponent", "type", "string",
+                           "pattern", EXPONENT);
   for (size_t i = 0; i < w->dialect->n_options; i++) {
     const nxc_option_row *row = &w->dialect->options[i];
     if (nxc_in_version(row->versions, row->n_versions, w->version)) add_option(w, root, row);

@@ -123,14 +123,15 @@ int main(int argc, char **argv) {
     json_decref(schema);
   }
   json_t *nx = schema_of(argv[1], "nx"), *nxdt = schema_of(argv[1], "nxdt");
-  check(has(nx, "mesh.tensor", "type", "[\"integer\", \"string\"]"), "nx", "types");
-  check(has(nx, "mesh.tensor", "minimum", "1") && has(nx, "mesh.tensor", "default", "1"), "nx",
-        "bounds and defaults");
+  check(has(nx, "mesh.tensor", "anyOf",
+            "[{\"type\": \"integer\", \"minimum\": 1}, {\"$ref\": \"#/$defs/interpolation\"}]"),
+        "nx", "types with bounds, or an interpolation");
+  check(has(nx, "mesh.tensor", "default", "1"), "nx", "defaults");
   check(json_is_string(json_object_get(find(nx, "mesh.tensor"), "description")), "nx", "descriptions");
   check(has(nx, "vars", "additionalProperties", "true"), "nx", "free sections are open");
   check(has(nx, "mesh", "additionalProperties", "false"), "nx", "sections are closed");
   check(has(nxdt, "model", "additionalProperties", "true"), "nxdt", "users' sections are open");
-  check(has(nxdt, "trainer.devices", "minimum", "1"), "nxdt", "options");
+  check(json_is_array(json_object_get(find(nxdt, "trainer.devices"), "anyOf")), "nxdt", "options");
   json_t *neox = schema_of(argv[1], "neox"), *xorl = schema_of(argv[1], "xorl");
   check(has(neox, "optimizer", "required", "[\"params\", \"type\"]") &&
             has(neox, "zero_optimization", "required", "[\"stage\"]"),
