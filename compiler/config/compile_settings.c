@@ -285,6 +285,7 @@ static void bind(compilation *c) {
   if (c->request->model_text != NULL) nxc_binding_read_model_text(out->binding, c->request->model_text);
   else nxc_model_config_read(c->arena, c->request, c->out);
   nxc_binding_apply(out->binding);
+  nxc_binding_take_relative(out->binding);
   nxc_init_from_take_model(out->binding, !shares);
   set_kind(c);
   bool chosen =

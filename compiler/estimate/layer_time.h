@@ -23,6 +23,7 @@ typedef struct nxc_clock {
   const nxc_machine *machine;
   const nxc_device *device;
   nxc_traits traits;
+  double offloaded_bytes; /* activations of a micro-batch that go to the host's memory and come back */
   nxc_ranks tensor, ulysses, ring, data, shard, expert, expert_data, expert_shard, copies, stages;
 } nxc_clock;
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Layers of the stage whose activations are kept, and of which only the input is. */
 typedef struct kept_layers {
@@ -30,6 +31,12 @@ static double times(nxc_keep keep, const nxc_sizes *z) {
   }
 }
 
+/* Of layers of both kinds the one that has more. */
+static double of_largest(const nxc_sizes *z, double layer, double dense, double mixture) {
+  if (z->stage_mixtures == 0) return layer + dense;
+  return layer + fmax(mixture, z->stage_mixtures < z->stage_layers ? dense : 0);
+}
+
 /* The activations of the layers that are computed again together, for one micro-batch. */
 static double working_set(const nxc_kept *kept, size_t n_kept, const nxc_sizes *z) {
   double layer = 0, dense = 0, mixture = 0;
@@ -39,11 +46,51 @@ static double working_set(const nxc_kept *kept, size_t n_kept, const nxc_sizes *
     if (kept[i].row->keep == NXC_KEEP_MIXTURE) mixture += kept[i].bytes;
   }
   if (!z->recomputes_all) return 0;
-  double of_one =
-      layer +
-      (z->stage_mixtures > 0 ? fmax(mixture, z->stage_mixtures < z->stage_layers ? dense : 0) : dense);
-  return of_one * (z->recompute_block ? 1 : fmax(1, z->recompute_layers));
+  return of_largest(z, layer, dense, mixture) * (z->recompute_block ? 1 : fmax(1, z->recompute_layers));
 }
+
+/* ---- what is in the host's memory ---- */
+
+static bool is_of_layers(nxc_keep keep) {
+  return keep == NXC_KEEP_LAYER || keep == NXC_KEEP_DENSE || keep == NXC_KEEP_MIXTURE || keep == NXC_KEEP_INPUT;
+}
+
+/* Without names everything that a layer keeps waits there. */
+static bool waits(const nxc_system_row *row, const nxc_sizes *z) {
+  for (size_t i = 0; i < z->n_offload_modules && row->input_of != NULL; i++)
+    if (strcmp(z->offload_modules[i].text, row->input_of) == 0) return true;
+  return z->offload_modules == NULL;
+}
+
+/* The share of a row that is not in the device's memory. */
+static double share_away(const nxc_system_row *row, const nxc_sizes *z) {
+  if (row->part == NXC_PART_OPTIMIZER) return z->offload_optimizer;
+  if (row->part != NXC_PART_ACTIVATIONS || !is_of_layers(row->keep)) return 0;
+  return waits(row, z) ? z->offload_activations : 0;
+}
+
+/* One layer is on its way while another is at work. */
+static double on_the_way(const nxc_kept *kept, size_t n_kept, const nxc_sizes *z) {
+  double of[NXC_N_KEEPS] = {0};
+  for (size_t i = 0; i < n_kept; i++)
+    if (is_of_layers(kept[i].row->keep)) of[kept[i].row->keep] += kept[i].bytes * share_away(kept[i].row, z);
+  if (z->recomputes_all) return 2 * of[NXC_KEEP_INPUT];
+  return 2 * of_largest(z, of[NXC_KEEP_LAYER], of[NXC_KEEP_DENSE], of[NXC_KEEP_MIXTURE]);
+}
+
+double nxc_own_offloaded(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
+                         nxc_arena *arena) {
+  if (z->offload_activations == 0) return 0;
+  double bytes = 0;
+  size_t n_kept;
+  nxc_kept *kept = nxc_system_keeps(system, z, training, arena, &n_kept);
+  for (size_t i = 0; i < n_kept; i++)
+    if (is_of_layers(kept[i].row->keep))
+      bytes += kept[i].bytes * share_away(kept[i].row, z) * times(kept[i].row->keep, z) / z->in_flight;
+  return bytes;
+}
+
+/* ---- in all ---- */
 
 static int compare_lines(const void *a, const void *b) {
   double left = ((const nxc_memory_line *)a)->bytes, right = ((const nxc_memory_line *)b)->bytes;
@@ -55,16 +102,22 @@ static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, con
   static const nxc_system_row again = {.name = "layers that are computed again",
                                        .keep = NXC_KEEP_TRANSIENT,
                                        .part = NXC_PART_ACTIVATIONS};
+  static const nxc_system_row moving = {.name = "layers on their way to the host and back",
+                                        .keep = NXC_KEEP_STAGE,
+                                        .part = NXC_PART_BUFFERS};
   size_t n_kept;
   nxc_kept *kept = nxc_system_keeps(system, z, training, arena, &n_kept);
-  nxc_own_memory m = {.lines = nxc_arena_array(arena, n_kept + 1, sizeof *m.lines)};
+  nxc_own_memory m = {.lines = nxc_arena_array(arena, n_kept + 2, sizeof *m.lines)};
   nxc_memory_line largest = {&again, working_set(kept, n_kept, z)};
   for (size_t i = 0; i < n_kept; i++) {
     nxc_memory_line line = {kept[i].row, kept[i].bytes * times(kept[i].row->keep, z)};
+    line.bytes *= 1 - share_away(line.row, z);
     if (line.row->keep != NXC_KEEP_TRANSIENT) m.lines[m.n_lines++] = line;
     else if (line.bytes > largest.bytes) largest = line;
   }
   if (largest.bytes > 0) m.lines[m.n_lines++] = largest;
+  if (z->offload_activations > 0)
+    m.lines[m.n_lines++] = (nxc_memory_line){&moving, on_the_way(kept, n_kept, z)};
   for (size_t i = 0; i < m.n_lines; i++) {
     m.parts[m.lines[i].row->part] += m.lines[i].bytes;
     m.total += m.lines[i].bytes;

@@ -2,8 +2,8 @@
 /* What a rank of the file's own system needs in memory, from its rows in schema/systems.
  *
  * A rank keeps the state of its stage, for each micro-batch in flight the activations of its layers, and for
- * a moment the largest of what is transient. `stage` is the one that needs most. Bytes are the system's own
- * tensors; what the driver, communicators and the allocator add stands in the machine (`reserved`). */
+ * a moment the largest of what is transient; what is in the host's memory is not counted. `stage` is the one
+ * that needs most. Bytes are the system's own tensors; what the driver, communicators and the allocator add stands in the machine (`reserved`). */
 #ifndef NXC_ESTIMATE_MEMORY_H
 #define NXC_ESTIMATE_MEMORY_H
 
@@ -27,5 +27,8 @@ nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes
 /* Of the stage that needs most. */
 nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes,
                                  const nxc_training *training, nxc_arena *arena);
+/* Bytes of a stage's activations that one micro-batch sends to the host's memory, and has back. */
+double nxc_own_offloaded(const nxc_system *system, const nxc_sizes *of_stage, const nxc_training *training,
+                         nxc_arena *arena);
 
 #endif

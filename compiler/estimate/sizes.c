@@ -133,6 +133,7 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   z->fp4 = nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp4");
   z->fp8 = z->fp4 > 0 || nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8");
   z->fp8_rows = z->fp8 > 0 && nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, "rowwise");
+  z->fp8_parameters = z->fp8 > 0 ? flag(s, NX_SETTING_PRECISION_FP8_PARAMETERS) : 0;
   z->loss_chunks = (double)nxc_int_or(s, NX_SETTING_LOSS_CHUNKS, 1);
   z->flash = flag(s, NX_SETTING_ATTENTION_FLASH);
   z->scores = z->sparse * z->sparse_keys + (z->flash > 0 ? 0 : (1 - z->sparse) * z->sequence);
@@ -159,6 +160,14 @@ static void read_recompute(const nxc_recomputation *r, nxc_sizes *z) {
   z->recompute_divides = r->distribute;
 }
 
+static void read_offload(const nxc_settings *s, nxc_sizes *z) {
+  z->offload_optimizer = nxc_number(s, NX_SETTING_OFFLOAD_OPTIMIZER);
+  z->offload_parameters = z->zero >= 3 ? flag(s, NX_SETTING_OFFLOAD_PARAMETERS) : 0;
+  z->offload_activations = nxc_number(s, NX_SETTING_OFFLOAD_ACTIVATIONS);
+  if (nxc_has(s, NX_SETTING_OFFLOAD_MODULES))
+    z->offload_modules = nxc_list(s, NX_SETTING_OFFLOAD_MODULES, &z->n_offload_modules);
+}
+
 nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   nxc_sizes z = {.first = 1};
   read_layout(&t->layout, &z);
@@ -167,6 +176,7 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   read_precision(&t->types, settings, &z);
   read_sharding(t, settings, &z);
   read_recompute(&t->recomputation, &z);
+  read_offload(settings, &z);
   nxc_trained_read(settings, &z);
   return z;
 }

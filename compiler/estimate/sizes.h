@@ -23,6 +23,8 @@ typedef struct nxc_sizes {
 #include "compiler/estimate/sizes.def"
 #undef SIZE
   nxc_adapters adapters; /* behind the named ones */
+  const nxc_value *offload_modules; /* of which offload_activations is the share; NULL: of all */
+  size_t n_offload_modules;
 } nxc_sizes;
 
 /* A size by its name in sizes.def: its place in the struct, or -1. */

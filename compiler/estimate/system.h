@@ -65,6 +65,7 @@ typedef struct nxc_system_row {
   nxc_keep keep;
   nxc_memory_part part;
   const char *module; /* that recomputation may name, or NULL */
+  const char *input_of; /* the module whose input it is, which offload.modules may name; or NULL */
   const char *trait, *value;
   const char *doc, *source;
 } nxc_system_row;

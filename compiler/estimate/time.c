@@ -2,6 +2,7 @@
 #include "compiler/estimate/time.h"
 
 #include "compiler/estimate/layer_time.h"
+#include "compiler/estimate/memory.h"
 #include "compiler/estimate/product.h"
 
 #include <math.h>
@@ -59,7 +60,27 @@ static double update_s(const nxc_clock *c) {
   double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
   double cleared = z->zero >= 2 ? elements : z->parameters + z->expert_parameters;
   double bytes = c->traits.update_bytes * elements + c->traits.clear_bytes * cleared;
-  return nxc_moved_s(c->device, z->trained * bytes) + 1e-3;
+  return nxc_moved_s(c->device, (1 - z->offload_optimizer) * z->trained * bytes) + 1e-3;
+}
+
+/* ---- the host ---- */
+
+/* Activations go there beneath the forward pass and come back beneath the backward one; shards of parameters
+ * come for both. */
+static double copies_to_host_s(const nxc_clock *c, bool back) {
+  const nxc_sizes *z = c->z;
+  double shards = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
+  double parameters = z->offload_parameters * z->param_bytes * shards;
+  double bytes = back ? 2 * (parameters + c->offloaded_bytes) : parameters;
+  return bytes / c->device->host_bandwidth;
+}
+
+/* Gradients go there in fp32 and parameters come back; the host's processors move what the update moves. */
+static double host_update_s(const nxc_clock *c) {
+  const nxc_sizes *z = c->z;
+  double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
+  double bytes = 4 + z->param_bytes + c->traits.update_bytes;
+  return z->offload_optimizer * z->trained * bytes * elements / c->device->host_bandwidth;
 }
 
 /* ---- a step ---- */
@@ -95,6 +116,7 @@ static nxc_clock clock_of(const nxc_system *system, const nxc_sizes *z, const nx
   nxc_clock c = {.z = z, .training = training, .machine = machine, .device = machine->device};
   c.traits = nxc_system_traits(system, z, arena);
   c.device = for_narrow(machine->device, z, c.traits.fp8_speed, arena);
+  c.offloaded_bytes = nxc_own_offloaded(system, z, training, arena);
   double data = z->data * z->context;
   c.tensor = (nxc_ranks){z->tensor, 1};
   c.ulysses = (nxc_ranks){z->ulysses, z->tensor};
@@ -141,6 +163,7 @@ static nxc_pass micro_batch(const nxc_clock *c, bool back) {
     double seconds = (back ? 2 : 1) * z->chunks * nxc_send_s(c->machine, c->stages, bytes);
     p.parts[NXC_SPENT_STAGES] += seconds * (1 - c->traits.hides_stages);
   }
+  p.parts[NXC_SPENT_HOST] = fmax(0, copies_to_host_s(c, back) - nxc_pass_s(&p));
   return p;
 }
 
@@ -152,6 +175,7 @@ static nxc_own_time of_stage(const nxc_clock *c, const nxc_pass *one, double mea
   t.parts[NXC_SPENT_BUBBLE] = (z->pipeline - 1) * mean_s / z->chunks;
   t.parts[NXC_SPENT_DATA] += reduce_s(c, 0.7 * steady_s / z->micro_batches);
   t.parts[NXC_SPENT_UPDATE] = update_s(c);
+  t.parts[NXC_SPENT_HOST] += host_update_s(c);
   for (int i = 0; i < NXC_N_SPENT; i++) t.step_s += t.parts[i];
   return t;
 }

@@ -24,6 +24,7 @@
   SPENT(EXPERT, "expert parallel", "rows on their way to experts and back")                                  \
   SPENT(DATA, "data parallel", "gradients reduced and parameters gathered")                                  \
   SPENT(STAGES, "between stages", "activations on their way")                                                \
+  SPENT(HOST, "to the host", "what waits in the host's memory on its way, and the update there")             \
   SPENT(UPDATE, "optimizer", "the update of the parameters")                                                 \
   SPENT(BUBBLE, "bubble", "stages that wait for others")
 

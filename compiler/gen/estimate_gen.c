@@ -73,6 +73,7 @@ static void write_row(nxc_arena *arena, const gen_file *file, const gen_system *
   gen_write_field("bytes", row->bytes);
   gen_write_field("when", row->when);
   gen_write_field("module", row->module);
+  gen_write_field("input_of", row->input_of);
   gen_write_field("trait", row->does);
   gen_write_field("value", row->value);
   gen_write_field("doc", row->doc);

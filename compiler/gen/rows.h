@@ -30,6 +30,7 @@
   X(row, TEXT, bytes, "bytes")                                                                               \
   X(row, TEXT, when, "when")                                                                                 \
   X(row, TEXT, module, "module")                                                                             \
+  X(row, TEXT, input_of, "input_of")                                                                         \
   X(row, TEXT, does, "does")                                                                                 \
   X(row, TEXT, value, "value")                                                                               \
   X(row, TEXT, doc, "doc")                                                                                   \

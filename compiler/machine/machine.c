@@ -216,10 +216,12 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
                       {"scattered", read_number, &device->scattered, false},
                       {"launch", read_seconds, &device->launch_s, true},
                       {"collective_units", read_number, &device->collective_units, false},
+                      {"host_bandwidth", read_number, &device->host_bandwidth, false},
                       {"domain", read_number, &device->domain, true},
                       {"allocator", read_number, &device->allocator, false},
                       {"reserved", read_bytes, &device->reserved_bytes, false}};
-  *device = (nxc_device){.allocator = 1, .narrow_heads = 0.7, .attention_block = 128, .scattered = 0.75};
+  *device = (nxc_device){.allocator = 1, .narrow_heads = 0.7, .attention_block = 128, .scattered = 0.75,
+                         .host_bandwidth = 2.5e10};
   read_keys(r, node, keys, sizeof keys / sizeof *keys);
   if (device->efficiency_fp8 == 0) device->efficiency_fp8 = device->efficiency;
   if (device->efficiency_fp4 == 0) device->efficiency_fp4 = device->efficiency_fp8;

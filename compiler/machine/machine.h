@@ -39,6 +39,7 @@ typedef struct nxc_device {
   double scattered;        /* share of it that rows reach which are picked one by one */
   double launch_s;         /* of a kernel, on the host */
   double collective_units; /* that a collective beneath work takes from it */
+  double host_bandwidth;   /* bytes/s to the host's memory, and of its processors' updates there */
   double domain;           /* ranks that `inside` links */
   double allocator;        /* what its allocator holds, as a multiple of the tensors at their peak */
   uint64_t reserved_bytes; /* of the driver and communicators */

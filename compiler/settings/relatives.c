@@ -7,10 +7,12 @@
 static const nxc_relative relatives[] = {
 #define RELATIVE(system, name, marks, own) {#system, name, marks, own},
 #define RELATIVE_WORD(name, option, word, known)
+#define RELATIVE_MEANS(name, option, word, setting, value)
 #define PAST(system, option, until, now)
 #include "schema/relatives.def"
 #undef RELATIVE
 #undef RELATIVE_WORD
+#undef RELATIVE_MEANS
 #undef PAST
 };
 
@@ -19,20 +21,36 @@ static const struct {
 } relative_words[] = {
 #define RELATIVE(system, name, marks, own)
 #define RELATIVE_WORD(name, option, word, known) {name, option, word, known},
+#define RELATIVE_MEANS(name, option, word, setting, value)
 #define PAST(system, option, until, now)
 #include "schema/relatives.def"
 #undef RELATIVE
 #undef RELATIVE_WORD
+#undef RELATIVE_MEANS
+#undef PAST
+};
+
+static const nxc_relative_meaning meanings[] = {
+#define RELATIVE(system, name, marks, own)
+#define RELATIVE_WORD(name, option, word, known)
+#define RELATIVE_MEANS(name, option, word, setting, value) {name, option, word, setting, value},
+#define PAST(system, option, until, now)
+#include "schema/relatives.def"
+#undef RELATIVE
+#undef RELATIVE_WORD
+#undef RELATIVE_MEANS
 #undef PAST
 };
 
 static const nxc_past_option past_options[] = {
 #define RELATIVE(system, name, marks, own)
 #define RELATIVE_WORD(name, option, word, known)
+#define RELATIVE_MEANS(name, option, word, setting, value)
 #define PAST(system, option, until, now) {#system, option, until, now},
 #include "schema/relatives.def"
 #undef RELATIVE
 #undef RELATIVE_WORD
+#undef RELATIVE_MEANS
 #undef PAST
 };
 
@@ -71,5 +89,15 @@ const char *nxc_relative_word(const nxc_relative *relative, const char *option, 
     if (strcmp(relative_words[i].name, relative->name) == 0 &&
         strcmp(relative_words[i].option, option) == 0 && strcmp(relative_words[i].word, word) == 0)
       return relative_words[i].known;
+  return NULL;
+}
+
+const nxc_relative_meaning *nxc_relative_means(const nxc_relative *relative, const char *option,
+                                               const char *word) {
+  for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+    const nxc_relative_meaning *one = &meanings[i];
+    bool here = strcmp(one->name, relative->name) == 0 && strcmp(one->option, option) == 0;
+    if (here && (*one->word == '\0' || strcmp(one->word, word) == 0)) return one;
+  }
   return NULL;
 }

@@ -19,12 +19,22 @@ typedef struct nxc_past_option {
   const char *now;   /* the option that says the same; "": none does */
 } nxc_past_option;
 
+typedef struct nxc_relative_meaning {
+  const char *name;   /* of the code */
+  const char *option; /* of its own */
+  const char *word;   /* for which this holds; "": for any */
+  const char *setting, *value; /* "": the option's own */
+} nxc_relative_meaning;
+
 /* Whose mark this option is. NULL: nobody's. */
 const nxc_relative *nxc_relative_find(const char *system, const char *option);
 /* Whether it has the option and the system as it is known here has not. */
 bool nxc_relative_has(const nxc_relative *relative, const char *option);
 /* What the system writes for its word of an option that both have. NULL: none is known. */
 const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word);
+/* What an option of its own says in settings. NULL: nothing that is known here. */
+const nxc_relative_meaning *nxc_relative_means(const nxc_relative *relative, const char *option,
+                                               const char *word);
 /* NULL: the system never had it, or has it still. */
 const nxc_past_option *nxc_past_option_find(const char *system, const char *option);
 

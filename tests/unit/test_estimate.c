@@ -121,6 +121,33 @@ static void test_quantized(void **unused) {
   program_end(&nf4.c);
 }
 
+/* What is in the host's memory is not in the device's; of layers two are on their way. */
+static void test_offload(void **unused) {
+  (void)unused;
+#define SHARDS MODEL "mesh.world=8 optimizer.zero_stage=3 "
+  estimate here = estimate_of("neox", SHARDS), half = estimate_of("neox", SHARDS "offload.optimizer=0.5");
+  estimate all = estimate_of("neox", SHARDS "offload.optimizer=1 offload.parameters=true");
+  nxc_own_memory a = first_stage(&here), b = first_stage(&half), c = first_stage(&all);
+  near_to("half of the state", b.parts[NXC_PART_OPTIMIZER], a.parts[NXC_PART_OPTIMIZER] / 2, 1e-6);
+  near_to("half of the gradients", b.parts[NXC_PART_GRADIENTS], a.parts[NXC_PART_GRADIENTS] / 2, 1e-6);
+  assert_true(c.parts[NXC_PART_OPTIMIZER] + c.parts[NXC_PART_GRADIENTS] + c.parts[NXC_PART_PARAMETERS] == 0);
+  program_end(&here.c);
+  program_end(&half.c);
+  program_end(&all.c);
+#define KEPT MODEL "mesh.world=8 optimizer.zero_stage=1 attention.flash=true "
+  double token = 2048.0 * 2048 * 2, layers = 24 * token; /* a tensor of the stream, and of all layers */
+  estimate kept = estimate_of("megatron", KEPT), moved = estimate_of("megatron", KEPT "offload.activations=1");
+  estimate named = estimate_of("megatron", KEPT "offload.activations=1 offload.modules=[attn_norm,core_attn]");
+  a = first_stage(&kept), b = first_stage(&moved), c = first_stage(&named);
+  double of_layers = layers * (2 + 3 + 1 + 2 + 8) + 24 * 4.0 * 2048 * 16;
+  near_to("layers", a.parts[NXC_PART_ACTIVATIONS] - b.parts[NXC_PART_ACTIVATIONS], of_layers, 1e-3);
+  near_to("two on their way", b.parts[NXC_PART_BUFFERS] - a.parts[NXC_PART_BUFFERS], of_layers / 12, 1e-3);
+  near_to("named", a.parts[NXC_PART_ACTIVATIONS] - c.parts[NXC_PART_ACTIVATIONS], 4 * layers, 1e-3);
+  program_end(&kept.c);
+  program_end(&moved.c);
+  program_end(&named.c);
+}
+
 /* Logits of one piece of the tokens are there at a time. */
 static void test_chunks(void **unused) {
   (void)unused;
@@ -403,7 +430,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_state),    cmocka_unit_test(test_fsdp),
       cmocka_unit_test(test_adapters), cmocka_unit_test(test_quantized),
-      cmocka_unit_test(test_chunks),   cmocka_unit_test(test_latent),
+      cmocka_unit_test(test_chunks),   cmocka_unit_test(test_offload),
+        cmocka_unit_test(test_latent),
       cmocka_unit_test(test_peer),     cmocka_unit_test(test_peer_of_mixtures),
       cmocka_unit_test(test_names),    cmocka_unit_test(test_machines),
       cmocka_unit_test(test_known),    cmocka_unit_test(test_corpora),

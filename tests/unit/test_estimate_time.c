@@ -77,6 +77,20 @@ static void test_experts(void **unused) {
   assert_true(open > 0 && fabs(hidden - open) < 1e-9);
 }
 
+/* The host updates what it keeps; activations go there beneath the passes where the link is fast enough. */
+static void test_offload(void **unused) {
+  (void)unused;
+#define KEPT MODEL "mesh.world=8 optimizer.zero_stage=1 batch.global=8 "
+  double host = spent("megatron", "h100", KEPT "offload.optimizer=1", NXC_SPENT_HOST);
+  double moved = (4 + 2 + 30 + 8 * 2) * 1311.1e6 / 8; /* gradients there, parameters back, the update */
+  assert_true(fabs(host / (moved / 5e10) - 1) < 0.01);
+  assert_true(spent("megatron", "h100", KEPT "offload.optimizer=1", NXC_SPENT_UPDATE) <= 1.01e-3);
+  assert_true(spent("megatron", "h100", KEPT, NXC_SPENT_HOST) == 0);
+  double slow = spent("megatron", "v100", KEPT "offload.activations=1", NXC_SPENT_HOST);
+  double fast = spent("megatron", "gb200", KEPT "offload.activations=1", NXC_SPENT_HOST);
+  assert_true(slow > 4 * fast && fast >= 0);
+}
+
 /* A product in fp8 takes more than half of one in bf16: casts come to it, and short sums fill no pipeline. */
 static void test_fp8(void **unused) {
   (void)unused;
@@ -282,7 +296,7 @@ static void test_host_shapes(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gathers), cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8),
+      cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8), cmocka_unit_test(test_offload),
       cmocka_unit_test(test_casts),   cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
       cmocka_unit_test(test_attention), cmocka_unit_test(test_sparse), cmocka_unit_test(test_predictions),
       cmocka_unit_test(test_fp4), cmocka_unit_test(test_hosts),

@@ -113,6 +113,8 @@ void nxc_binding_apply(nxc_binding *binding);
 
 /* Whether the document is for a code that grew out of the system: told by an option that it alone has. */
 void nxc_binding_find_relative(nxc_binding *binding);
+/* Sets what options of its own say, as far as that is known: for estimates. */
+void nxc_binding_take_relative(nxc_binding *binding);
 /* What it has of its own, as one finding. */
 void nxc_binding_report_relative(nxc_binding *binding);
 /* An option that the system had once, as an unknown key. False: it never had it. */
