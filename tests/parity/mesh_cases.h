@@ -397,10 +397,10 @@ static const struct family {
          SET("precision.optimizer_state", "bf16"),
      zero_rules, 2, true, &dp2},
     {"rule-muon", RULE("muon") MUON, zero_rules, 2, true, &dp2},
-    {"muon", MUON SET("optimizer.name", "muon"), tensor_rules, sizeof tensor_rules / sizeof *tensor_rules},
+    {"muon", MUON SET("optimizer.name", "muon") SET("optimizer.joined", "[gate_up]"), tensor_rules, sizeof tensor_rules / sizeof *tensor_rules},
     {"adaptive-muon",
      MUON SET("optimizer.name", "adaptive_muon") SET("optimizer.moment2", "normuon")
-         SET("optimizer.cautious_decay", "true"),
+         SET("optimizer.cautious_decay", "true") SET("optimizer.joined", "[qkv,gate_up]"),
      tensor_few, 2},
     {"muon-blockwise", MUON SET("optimizer.name", "muon") SET("optimizer.blockwise", "true"), tensor_few + 1,
      1, false, tensor_few},
@@ -408,7 +408,10 @@ static const struct family {
     {"sm3", SET("optimizer.name", "sm3") SET("optimizer.momentum", "0.9"), tensor_few, 2},
     {"adafactor", SET("optimizer.name", "adafactor"), tensor_few, 2},
     {"8-bit", SET("optimizer.eight_bits", "true") SET("optimizer.min_8bit_size", "1024"), tensor_few, 2},
-    {"muon-experts", MUON SET("optimizer.name", "muon") MIXTURE("2"), few_expert_meshes, 3},
+    {"muon-experts",
+     MUON SET("optimizer.name", "muon") SET("optimizer.joined", "[expert_gate_up]")
+         SET("optimizer.matrix_routers", "true") MIXTURE("2"),
+     few_expert_meshes, 3},
     {"groups",
      SET("optimizer.decoupled_lr", "3e-3") SET("optimizer.weight_decay_growth", "linear")
          SET("optimizer.start_weight_decay", "0.01"),
@@ -505,6 +508,8 @@ static const struct family {
          SET("moe.normalize_top_k", "true") SET("moe.router_scale", "2.5") SET("moe.aux_loss_scope", "model"),
      few_expert_meshes, 3},
     {"experts-recompute", MIXTURE("2") SET("recompute.granularity", "full"), few_expert_meshes, 3},
+    {"experts-recompute-moe", MIXTURE("2") AGAIN("selective") SET("recompute.modules", "[moe]"),
+     few_expert_meshes, 1},
     FORM("form-pythia",
          SET("model.block", "gpt_j") SET("model.normalization", "layernorm") SET("model.activation", "gelu")
              SET("model.bias", "true") SET("model.rotary_percentage", "0.25")

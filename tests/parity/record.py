@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 
 import model as models
 from model import Arithmetic
+from muon import Muon
 
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS, GLOBAL_BATCH, MICRO_BATCH, SEQUENCE, VOCAB = 24, 8, 2, 32, 250
@@ -42,6 +43,13 @@ CONFIGS = {"llama": LLAMA, "gpt2": GPT2, "mixtral": MIXTRAL}
 ADAMW = {"name": "adamw", "lr": 3e-3, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1,
          "clip_norm": 1.0}
 SGD = {"name": "sgd", "lr": 3e-3, "momentum": 0.0, "weight_decay": 0.0, "clip_norm": None}
+# As Megatron Core does, and with queries, keys and values as one, too.
+MUON = ADAMW | {"name": "muon", "momentum": 0.95, "ns_steps": 5, "ns_coefficients": "quintic", "update_scale": "spectral",
+                "update_factor": 0.2, "matrix_routers": True, "joined": ["gate_up", "expert_gate_up"]}
+MUON_QKV = MUON | {"joined": ["qkv", "gate_up", "expert_gate_up"]}
+# As xorl does, of shards of two ranks and of a mixture.
+MUON_SHARDS = MUON | {"matrix_parts": 2, "joined": ["qkv", "gate_up"], "update_scale": "tall", "ns_coefficients": "simple"}
+MUON_STACKED = MUON | {"stacked_scale": True, "joined": ["qkv"], "matrix_routers": False}
 SLOW = ADAMW | {"lr": 1e-3}  # AdamW turns rounding noise into steps of size lr; see --sensitivity
 COSINE = {"name": "CosineAnnealing", "warmup_steps": 4, "max_steps": STEPS, "min_lr": 3e-4,
           "constant_steps": 0}
@@ -84,6 +92,10 @@ CASES = {
     "mixtral_megatron_fp32": case("mixtral", mixture=MEGATRON),
     "mixtral_megatron_step_fp32": case("mixtral", mixture=MEGATRON_STEP),
     "mixtral_xorl_step_fp32": case("mixtral", mixture=XORL_STEP),
+    "llama_muon_fp32": case("llama", optimizer=MUON_QKV),
+    "mixtral_muon_fp32": case("mixtral", optimizer=MUON, mixture=MEGATRON),
+    "llama_muon_shards_fp32": case("llama", optimizer=MUON_SHARDS),
+    "mixtral_muon_stacked_fp32": case("mixtral", optimizer=MUON_STACKED, mixture=HUGGING_FACE),
     "mixtral_bf16": case("mixtral", optimizer=SLOW, schedule=COSINE | {"min_lr": 1e-4}, precision=BF16,
                          gradients=True, mixture=HUGGING_FACE),
 }
@@ -174,6 +186,8 @@ def micro_batches(tokens, step, micro):
 def make_optimizer(settings, masters):
   if settings["name"] == "sgd":
     return torch.optim.SGD(masters.values(), lr=settings["lr"], foreach=False)
+  if settings["name"] == "muon":
+    return Muon(settings, masters, lambda others: make_optimizer(settings | {"name": "adamw"}, others))
   groups = [{"params": [w for n, w in masters.items() if models.decays(n, w) == decayed],
              "weight_decay": settings["weight_decay"] if decayed else 0.0} for decayed in (True, False)]
   return torch.optim.AdamW(groups, lr=settings["lr"], betas=settings["betas"], eps=settings["eps"],

@@ -75,6 +75,24 @@ static void set_optimizer(void) {
   set("optimizer.epsilon", "%.17g", number("optimizer", "eps"));
 }
 
+/* As the recorder's muon.py reads them. */
+static void set_muon(void) {
+  if (strcmp(text("optimizer", "name"), "muon") != 0) return;
+  char *joined = json_dumps(at("optimizer", "joined"), 0);
+  set("optimizer.joined", "%s", joined);
+  free(joined);
+  set("optimizer.matrix_routers", "%s", json_is_true(at("optimizer", "matrix_routers")) ? "true" : "false");
+  if (json_is_true(at("optimizer", "stacked_scale"))) set("optimizer.stacked_scale", "true");
+  if (at("optimizer", "matrix_parts"))
+    set("optimizer.matrix_parts", "%.17g", number("optimizer", "matrix_parts"));
+  set("optimizer.nesterov", "true");
+  set("optimizer.momentum", "%.17g", number("optimizer", "momentum"));
+  set("optimizer.ns_steps", "%.17g", number("optimizer", "ns_steps"));
+  set("optimizer.ns_coefficients", "%s", text("optimizer", "ns_coefficients"));
+  set("optimizer.update_scale", "%s", text("optimizer", "update_scale"));
+  set("optimizer.update_factor", "%.17g", number("optimizer", "update_factor"));
+}
+
 static void set_schedule(void) {
   bool cosine = strcmp(text("schedule", "name"), "CosineAnnealing") == 0;
   set("schedule.name", "%s", cosine ? "cosine" : "linear");
@@ -115,6 +133,7 @@ static void set_all(const char *recorded) {
   set("evaluate.sanity_batches", "1");
   set("run.init_from", "%s/%s", recorded, json_string_value(json_object_get(record, "init_from")));
   set_optimizer();
+  set_muon();
   set_schedule();
   set_precision();
   set_mixture();

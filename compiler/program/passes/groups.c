@@ -21,9 +21,10 @@ static bool is_decoupled(const nxc_training *t, const nxc_piece_node *piece) {
   return t->optimizer.decoupled && (piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_OUTPUT);
 }
 
-/* Whether a rule for matrices updates it: a matrix of a layer, that is no router. */
-static bool is_layer_matrix(const nxc_piece_node *piece, bool matrix) {
-  return matrix && piece->layer >= 0 && piece->part != NXC_PART_ROUTER;
+/* Whether a rule for matrices updates it: a matrix of a layer, and a router where that is asked for. */
+static bool is_layer_matrix(const nxc_optimizer *o, const nxc_piece_node *piece, bool matrix) {
+  bool router = piece->part == NXC_PART_ROUTER || piece->part == NXC_PART_SHARED_MIX;
+  return matrix && piece->layer >= 0 && (!router || o->matrix_routers);
 }
 
 static nxc_learning_rate scaled(nxc_learning_rate rate, double factor) {
@@ -59,7 +60,7 @@ static nxc_parameter_group group_of(const nxc_graph *graph, const nxc_training *
                                .lr_factor = 1,
                                .rate = t->rate,
                                .weight_decay = decayed ? o->weight_decay : constant(0)};
-  if (o->update.rule->kind == NX_MATRIX && is_layer_matrix(piece, matrix)) {
+  if (o->update.rule->kind == NX_MATRIX && is_layer_matrix(o, piece, matrix)) {
     group.name = nxc_arena_printf(graph->arena, "%s.%s", group.name, o->update.rule->name);
     group.rate = scaled(group.rate, o->matrix_factor);
     group.lr_factor = o->matrix_factor;

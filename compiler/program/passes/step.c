@@ -2,6 +2,7 @@
 #include "compiler/program/model/parameters.h"
 #include "compiler/program/graph/fp8.h"
 #include "compiler/program/graph/rules.h"
+#include "compiler/program/passes/matrices.h"
 #include "compiler/program/passes/passes.h"
 #include "compiler/program/pipeline/pipeline.h"
 
@@ -83,12 +84,15 @@ typedef struct update {
   nxc_id param, copy, gradient, states[NX_MAX_STATES]; /* copy: 0: none */
   nxc_id whole[2 + NX_MAX_STATES]; /* p, states, gradient of the tensor; 0: the box is all of it */
   nx_attribute row_start, column_start, tensor_rows;
+  double factor; /* of its update_factor */
 } update;
 
 static nx_attribute attribute_of(const update *u, const nx_op_row *op, uint32_t index) {
   if (strcmp(op->attrs[index].name, "row_start") == 0) return u->row_start;
   if (strcmp(op->attrs[index].name, "column_start") == 0) return u->column_start;
   if (strcmp(op->attrs[index].name, "tensor_rows") == 0) return u->tensor_rows;
+  if (strcmp(op->attrs[index].name, "update_factor") == 0)
+    return nxc_real(u->factor * u->group->update.numbers[index]);
   return number_of(&u->group->update, op, index);
 }
 
@@ -169,13 +173,14 @@ static nx_attribute start_of(nxc_graph *graph, uint32_t holders, int64_t extent)
   return nxc_attribute(graph, &number);
 }
 
-static void update_piece(step *s, const update *of_range, const nxc_piece_node *piece) {
+static void update_matrix(step *s, const update *of_range, const nxc_piece_node *piece) {
   nxc_graph *graph = s->graph;
   update u = *of_range;
   int64_t axis;
   const nx_optimizer_row *rule = u.group->update.rule;
   uint32_t holders = holders_of(graph, piece, &axis), n_states = nx_optimizer_n_states(rule);
   bool whole = holders != 0 && !(s->t->optimizer.blockwise && rule->kind == NX_MATRIX);
+  u.factor = nxc_matrix_factor(s->t, piece);
   u.param = box_of(graph, of_range->param, piece, holders, axis);
   if (of_range->copy) u.copy = box_of(graph, of_range->copy, piece, holders, axis);
   for (uint32_t i = 0; i < n_states; i++)
@@ -193,24 +198,27 @@ static void update_piece(step *s, const update *of_range, const nxc_piece_node *
   append_update(s, &u);
 }
 
-/* Of several experts' pieces in one slot the first stands for all. */
-static bool is_first_there(const nxc_graph *graph, size_t piece) {
-  for (size_t i = 0; i < piece; i++)
-    if (graph->pieces[i].value == graph->pieces[piece].value &&
-        graph->pieces[i].row == graph->pieces[piece].row)
-      return false;
-  return true;
+/* A rule for matrices may work on parts of one, each by itself: so many rows, and the last what is left. */
+static void update_parts(step *s, const update *u, nxc_piece_node piece) {
+  int64_t n_parts = u->group->update.rule->kind == NX_MATRIX ? s->t->optimizer.matrix_parts : 1;
+  int64_t rows = piece.rows, most = (rows + n_parts - 1) / n_parts;
+  for (int64_t row = 0; row < rows; row += most, piece.row += most) {
+    piece.rows = most < rows - row ? most : rows - row;
+    if (piece.rows < rows) piece.logical_rows = piece.rows;
+    update_matrix(s, u, &piece);
+  }
 }
 
 /* Each slot of a rank's share, in which ranks have other tensors of the same form: those of the first rank
  * stand for all. */
 static void update_tensors(step *s, nxc_id index, const update *u) {
   nxc_graph *graph = s->graph;
-  for (size_t i = 0; i < graph->n_pieces; i++) {
-    const nxc_piece_node piece = graph->pieces[i];
-    const nxc_value_node *value = &graph->values[piece.value];
-    if (value->range == index && value->range_start < u->range->n_shard && is_first_there(graph, i))
-      update_piece(s, u, &piece);
+  size_t n_pieces;
+  for (size_t i = 0; i < graph->n_pieces; i += n_pieces) {
+    const nxc_piece_node matrix = nxc_matrix_at(graph, s->t, i, &n_pieces);
+    const nxc_value_node *value = &graph->values[matrix.value];
+    if (value->range == index && value->range_start < u->range->n_shard && nxc_matrix_is_first(graph, i))
+      update_parts(s, u, matrix);
   }
 }
 
@@ -229,6 +237,7 @@ static void update_range(step *s, nxc_id index) {
   const nxc_parameter_group *group = &graph->tables->parameter_groups[range.parameter_group];
   update u = {.range = &range,
               .group = group,
+              .factor = 1,
               .numbers = graph->group_numbers[range.parameter_group],
               .param = range.master ? range.master : range.param_shard,
               .copy = range.master ? range.param_shard : 0,

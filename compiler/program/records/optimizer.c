@@ -138,6 +138,9 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
       .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
       .qk_norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_QK_NORM_WEIGHT_DECAY),
       .blockwise = nxc_flag(s, NX_SETTING_OPTIMIZER_BLOCKWISE),
+      .matrix_routers = nxc_flag(s, NX_SETTING_OPTIMIZER_MATRIX_ROUTERS),
+      .stacked_scale = nxc_flag(s, NX_SETTING_OPTIMIZER_STACKED_SCALE),
+      .matrix_parts = nxc_int_or(s, NX_SETTING_OPTIMIZER_MATRIX_PARTS, 1),
       .weight_decay = read_weight_decay(s),
       .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX),
       .begins_anew = nxc_has(s, NX_SETTING_CHECKPOINT_LOAD) &&
@@ -148,6 +151,7 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
   double lr = nxc_number_or(s, NX_SETTING_OPTIMIZER_LR, 0);
   o.others = update_of(s, nx_optimizer_find(variant_of(s, nxc_text(s, NX_SETTING_OPTIMIZER_OTHERS), false)));
   o.matrix_factor = lr > 0 ? nxc_number_or(s, NX_SETTING_OPTIMIZER_MATRIX_LR, lr) / lr : 1;
+  o.joined = nxc_list(s, NX_SETTING_OPTIMIZER_JOINED, &o.n_joined);
   read_decoupled(s, &o);
   read_patterns(s, &o);
   return o;

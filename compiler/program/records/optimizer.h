@@ -26,6 +26,11 @@ typedef struct nxc_optimizer {
   double matrix_factor; /* their learning rate then, of the others' */
   bool norm_weight_decay, qk_norm_weight_decay;
   bool blockwise; /* a rule for matrices works on the part of a matrix that a tensor-parallel rank has */
+  bool matrix_routers;  /* it updates routers too */
+  bool stacked_scale;   /* an expert's matrix has the scale of its form in a stack of experts */
+  int64_t matrix_parts; /* each matrix is updated in so many parts, one below the other */
+  const nxc_value *joined; /* parts that are one matrix (passes/matrices.h) */
+  size_t n_joined;
   nxc_learning_rate weight_decay; /* by step; what a group that is not decayed does not read */
   bool decoupled;                 /* embedding and output have a learning rate of their own */
   nxc_learning_rate decoupled_rate;
