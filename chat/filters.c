@@ -39,17 +39,29 @@ static nxj_value filter_capitalize(nxj_run *run, nxj_value value, const nxj_argu
   return nxj_cased(run->pool, text_of(run, value), NXJ_CAPITALIZED);
 }
 
+static bool is_between_words(nxj_value text, size_t at, size_t *n) {
+  uint32_t c = nxj_decode(text.text + at, text.n_bytes - at, n);
+  return nxj_is_space(c) || (c < 0x80 && c != 0 && strchr("-({[<", (int)c) != NULL);
+}
+
+static void put_cased(nxj_run *run, nxj_buffer *out, const char *text, size_t n_bytes, nxj_case form) {
+  nxj_value cased = nxj_cased(run->pool, nxj_string(text, n_bytes), form);
+  nxj_put(run->pool, out, cased.text, cased.n_bytes);
+}
+
 /* Unlike the method, a word begins at the start and behind space and -({[< alone. */
 static nxj_value filter_title(nxj_run *run, nxj_value value, const nxj_arguments *arguments) {
   (void)arguments;
-  nxj_value lower = nxj_cased(run->pool, text_of(run, value), NXJ_LOWER);
-  char *title = nxj_copy(run->pool, lower.text, lower.n_bytes);
-  bool begins = true;
-  for (size_t i = 0; i < lower.n_bytes; i++) {
-    if (begins && title[i] >= 'a' && title[i] <= 'z') title[i] = (char)(title[i] & ~0x20);
-    begins = nxj_is_space((unsigned char)title[i]) || strchr("-({[<", title[i]) != NULL;
+  nxj_value text = text_of(run, value);
+  nxj_buffer title = {0};
+  for (size_t begin = 0, end, n, m; begin < text.n_bytes; begin = end) {
+    bool between = is_between_words(text, begin, &n);
+    for (end = begin + n; end < text.n_bytes && is_between_words(text, end, &m) == between; end += m)
+      continue;
+    put_cased(run, &title, text.text + begin, n, NXJ_UPPER);
+    put_cased(run, &title, text.text + begin + n, end - begin - n, NXJ_LOWER);
   }
-  return nxj_string(title, lower.n_bytes);
+  return nxj_buffer_value(run->pool, &title);
 }
 
 static nxj_value filter_string(nxj_run *run, nxj_value value, const nxj_arguments *arguments) {

@@ -13,8 +13,7 @@
  *
  * What is not covered (import, include, extends, block, call, autoescape, recursive loops, HTML escaping,
  * %-formats, and filters, tests and methods that the tables lack) is refused by name, with its line and
- * column: where the template is opened if its text alone shows it, else where it is met. Upper and lower case
- * of letters beyond ASCII are not known.
+ * column: where the template is opened if its text alone shows it, else where it is met.
  *
  * A template comes from a file: it takes no more steps and memory than its limits say, and calls nothing.
  * Rendering allocates from a pool of its own; one template may be rendered by several threads at once. */

@@ -115,28 +115,6 @@ nxj_value nxj_strip(nxj_value value, const nxj_value *which, bool before, bool b
   return nxj_string(value.text + begin, end - begin);
 }
 
-/* -- cases ----------------------------------------------------------------------------------------------- */
-
-static bool is_upper(char c) {
-  return c >= 'A' && c <= 'Z';
-}
-
-static bool is_letter(char c) {
-  return is_upper((char)(c & ~0x20));
-}
-
-nxj_value nxj_cased(nxj_pool *pool, nxj_value text, nxj_case form) {
-  if (!nxj_is_ascii(text)) nxj_fail(pool, "upper and lower case of letters beyond ASCII are not covered");
-  char *cased = nxj_copy(pool, text.text, text.n_bytes);
-  bool inside = false; /* behind a letter */
-  for (size_t i = 0; i < text.n_bytes; i++) {
-    bool upper = form == NXJ_UPPER || (form == NXJ_TITLE && !inside) || (form == NXJ_CAPITALIZED && i == 0);
-    inside = is_letter(cased[i]);
-    if (inside) cased[i] = (char)(upper ? cased[i] & ~0x20 : cased[i] | 0x20);
-  }
-  return nxj_string(cased, text.n_bytes);
-}
-
 /* -- slices ---------------------------------------------------------------------------------------------- */
 
 static int64_t clamp_index(nxj_pool *pool, nxj_value index, int64_t otherwise, int64_t n, int64_t least,

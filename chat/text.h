@@ -29,7 +29,7 @@ bool nxj_is_line_end(uint32_t code_point);
 
 /* Without the space (or the code points of `which`) before it, behind it. */
 nxj_value nxj_strip(nxj_value text, const nxj_value *which, bool before, bool behind);
-/* With other letters; a letter beyond ASCII fails. `title`: the first of each run of letters is upper. */
+/* With other letters. `title`: the first of each run of letters is upper. */
 typedef enum nxj_case { NXJ_LOWER, NXJ_UPPER, NXJ_TITLE, NXJ_CAPITALIZED } nxj_case;
 nxj_value nxj_cased(nxj_pool *pool, nxj_value text, nxj_case form);
 bool nxj_is_ascii(nxj_value text);

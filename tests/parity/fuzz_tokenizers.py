@@ -15,12 +15,31 @@ import struct
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 WORDS = ("the of and Über straße naïve İstanbul ﬁne x² Ⅷ 你好 世界 こんにちは 한국어 привет مرحبا שלום ไทย नमस्ते 🙂 👩‍👩‍👧 "
          "don't can't 123 4567 3.14 a_b C++ <s> </s> [MASK] <mask> ▁x # ## @@ é é ö\u0308 \u200d \u00a0 \u3000 \t \r\n \n ！ … — “q”").split(" ")
 ALPHABET = sorted(set("".join(WORDS)) | set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,;:!?'\"-_()[]{}<>/\\|@#$%^&*+=~`▁Ġ"))
+# Marks that combine, joiners, directions, controls, forms that fold to others, what lies at the ends of planes.
+HOSTILE = ["e\u0301\u0323", "\u0344", "\u0958", "\u1E9B\u0323", "\uFB03", "\uFDFA", "\u3392", "\uFF21\uFF42", "\u212B", "\u2126",
+           "\U0001F3F4\U000E0067\U000E0062\U000E007F", "\U0001F468\u200D\U0001F469\u200D\U0001F467", "\u2764\uFE0F", "\U0001F1E9\U0001F1EA",
+           "\u202Eabc\u202C", "\u2066x\u2069", "\u200F", "\uFEFF", "\u00AD", "\u180E", "\u2028", "\x85", "\x00", "\x07", "\x7F", "\x1c",
+           "\uFFFD", "\uFFFE", "\U0010FFFF", "\uE000", "\U0001D400", "\U00020000", "\uAC00\u11A8", "\u1100\u1161", "\u0130", "\u0131",
+           "\u03A3", "\u0391\u03A3", "\u1F88", "\u01C5", "\u00DF", "\u1E9E", "\u0E33", "\u0F73", "\u3000", "\u2009", "\u30AB\u3099",
+           "\uFF76\uFF9E", "\u4E00", "\u3007", "\u30FC", "<s>x</s>", "[MASK]", "\u00B2\u00B3", "\u0661\u0662", "\u00BD", "\u2160"]
+
+
+def charsmap():
+  """SentencePiece's own, of a model that it trained."""
+  from sentencepiece import sentencepiece_model_pb2
+  model = sentencepiece_model_pb2.ModelProto()
+  model.ParseFromString((Path(__file__).parent / "recorded/tokenizers/spm_unigram/tokenizer.model").read_bytes())
+  return model.normalizer_spec.precompiled_charsmap
+
+
+CHARSMAP = charsmap()
 
 
 def random_text(r):
@@ -30,7 +49,9 @@ def random_text(r):
     if kind < 0.6: parts.append(r.choice(WORDS))
     elif kind < 0.8: parts.append("".join(r.choice(ALPHABET) for _ in range(r.randrange(1, 6))))
     elif kind < 0.9: parts.append(r.choice([" ", "  ", "\n", "\t", "   ", ""]))
-    else: parts.append(chr(r.choice([r.randrange(32, 0x250), r.randrange(0x250, 0xD800), r.randrange(0xE000, 0x1FFFF)])))
+    elif kind < 0.95: parts.append(chr(r.choice([r.randrange(32, 0x250), r.randrange(0x250, 0xD800), r.randrange(0xE000, 0x1FFFF)])))
+    elif kind < 0.98: parts.append(r.choice(HOSTILE))
+    else: parts.append(r.choice(ALPHABET + HOSTILE) * r.randrange(20, 300))
   return r.choice(["", " "]).join(parts)
 
 
@@ -41,6 +62,7 @@ def random_normalizer(r, depth=0):
             lambda: normalizers.Replace(r.choice([" ", "a", "é", "''", "``", "ab"]), r.choice(["▁", "", "x", "\"", " "])),
             lambda: normalizers.Replace(Regex(r.choice([r"\s+", r" {2,}", r"[0-9]", r"(?i)the", r"\p{P}"])), r.choice([" ", "▁", "#", ""])),
             lambda: normalizers.Prepend("▁"), lambda: normalizers.Nmt(),
+            lambda: normalizers.ByteLevel(), lambda: normalizers.Precompiled(CHARSMAP),
             lambda: normalizers.BertNormalizer(r.random() < .5, r.random() < .5, r.choice([None, True, False]), r.random() < .5)]
   if depth == 0 and r.random() < .4:
     return normalizers.Sequence([random_normalizer(r, 1) for _ in range(r.randrange(1, 4))])
@@ -51,6 +73,7 @@ def random_split(r, depth=0):
   behaviours = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
   simple = [lambda: pre_tokenizers.Whitespace(), lambda: pre_tokenizers.WhitespaceSplit(), lambda: pre_tokenizers.BertPreTokenizer(),
             lambda: pre_tokenizers.Metaspace("▁", r.choice(["always", "never", "first"]), r.random() < .7),
+            lambda: pre_tokenizers.FixedLength(r.randrange(1, 8)), lambda: pre_tokenizers.UnicodeScripts(),
             lambda: pre_tokenizers.CharDelimiterSplit(r.choice("_- a")),
             lambda: pre_tokenizers.Punctuation(r.choice(behaviours)), lambda: pre_tokenizers.Digits(r.random() < .5),
             lambda: pre_tokenizers.Split(r.choice([" ", "a", "'"]), r.choice(behaviours), r.random() < .2),
@@ -79,6 +102,15 @@ def random_bpe(r, symbols, byte_level):
       for byte in range(256): vocab.setdefault(f"<0x{byte:02X}>", len(vocab))
       options["byte_fallback"] = True
     if r.random() < .15: options["end_of_word_suffix"] = "</w>"
+    if r.random() < .1:
+      options["continuing_subword_prefix"] = "##"
+      for s in symbols: vocab.setdefault("##" + s, len(vocab))
+      merges = []
+      for _ in range(60):
+        a, b = r.choice(list(vocab)), r.choice([v for v in vocab if v[:2] == "##"])
+        if a + b[2:] not in vocab and len(a + b) < 9:
+          vocab[a + b[2:]] = len(vocab)
+          merges.append((a, b))
   if r.random() < .2: options["ignore_merges"] = True
   return models.BPE(vocab=vocab, merges=merges, **options)
 

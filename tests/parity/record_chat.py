@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records what transformers makes of dialogues by chat templates, for tests/unit/test_chat.c.
 
-usage: record_chat.py [OUT.json TEMPLATE.jinja...]   without arguments: recorded/chat.json from templates/
+usage: record_chat.py [--random N] [OUT.json TEMPLATE.jinja...]   without arguments: recorded/chat.json from templates/
 
+--random: N made-up dialogues more, the same ones every time.
 Each template meets each dialogue of DIALOGUES and ODD, and each of SNIPPETS the names of NAMES. A case has its text and the
 spans of generation tags (in bytes), or null where it is refused.
 """
 import json
+import random
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
@@ -110,6 +112,61 @@ ODD = [
     {"messages": [message("user", "u" * 300), message("assistant", "\u202e\u0000x")]},
 ]
 
+
+WORDS = ["Hello", " two words ", "\n\nline\r\n", "", "1.5", "{{ x }}", "{% if %}", "<|im_end|>", "[INST]", "<think>a</think>b", "</think>",
+         "\u00dc\u00df", "\u4f60\u597d", "\U0001f469\u200d\U0001f467", "\u202eabc", "\u00a0", "\u2028", "\"q\" & <b>", "\\n", "a: 1\n- b", "\t"]
+
+
+def random_value(r, depth=0):
+    kinds = [lambda: r.choice(WORDS), lambda: r.randrange(-9, 10**10), lambda: r.choice([0.5, 1e20, -1e-7, 3.0]), lambda: None,
+             lambda: r.random() < .5, lambda: [], lambda: {}]
+    if depth < 2:
+        kinds += [lambda: [random_value(r, depth + 1) for _ in range(3)],
+                  lambda: {w: random_value(r, depth + 1) for w in r.sample(["a", "b\u00e9", "type", "text", "c d"], 2)}]
+    return r.choice(kinds)()
+
+
+def random_tool(r, k):
+    kinds = ["string", "integer", "number", "boolean", "array", "object", ["string", "null"]]
+    properties = {f"p{i}": {"type": r.choice(kinds), **({"description": r.choice(WORDS)} if r.random() < .7 else {}),
+                            **({"enum": ["x", "y"]} if r.random() < .2 else {}), **({"items": {"type": "string"}} if r.random() < .2 else {})}
+                  for i in range(r.randrange(0, 4))}
+    schema = {"type": "object", "properties": properties, **({"required": list(properties)[:1]} if r.random() < .7 else {})}
+    function = {"name": f"tool_{k}", "description": r.choice(WORDS), "parameters": schema, **({"strict": True} if r.random() < .1 else {}),
+                **({"return": {"type": "string", "description": "r"}} if r.random() < .2 else {})}
+    return {"type": "function", "function": function}
+
+
+def random_call(r, tools):
+    arguments = {f"p{i}": random_value(r) for i in range(r.randrange(0, 3))}
+    name = r.choice(tools)["function"]["name"] if tools else "nothing"
+    call = {"name": name, "arguments": arguments if r.random() < .8 else json.dumps(arguments)}
+    return {"type": "function", "id": f"call{r.randrange(10000, 99999)}", "function": call} if r.random() < .9 else call
+
+
+def random_turns(r, tools):
+    text = lambda: "".join(r.choice(WORDS) for _ in range(r.randrange(1, 4)))
+    parts = lambda: [{"type": "text", "text": text()} for _ in range(r.randrange(1, 3))] if r.random() < .05 else text()
+    turns = [message(r.choice(["system", "system", "developer"]), parts())] if r.random() < .5 else []
+    for _ in range(r.randrange(1, 5)):
+        turns.append(message("user", parts()))
+        while tools and r.random() < .4:
+            calls = [random_call(r, tools) for _ in range(r.choice([1, 1, 2]))]
+            turns.append(message("assistant", r.choice(["", None, text()]), tool_calls=calls))
+            turns += [message("tool", parts(), name=tools[0]["function"]["name"], tool_call_id=call.get("id", "call00000")) for call in calls]
+        turns.append(message("assistant", parts(), **({"reasoning_content": text()} if r.random() < .2 else {})))
+    return turns if r.random() < .7 else turns[:-1]
+
+
+def random_dialogue(k):
+    r = random.Random(k)
+    tools = [random_tool(r, i) for i in range(r.randrange(1, 4))] if r.random() < .4 else None
+    names = {"messages": random_turns(r, tools), "tools": tools, "add_generation_prompt": r.random() < .5}
+    for name in ["enable_thinking", "thinking", "tools_in_user_message", "clear_thinking", "preserve_thinking"]:
+        if r.random() < .2: names[name] = r.random() < .5
+    return names
+
+
 NAMES = {"n": 7, "x": -2.5, "s": "a\u00fcB c\td\n", "e": "", "l": [3, 1, 2], "w": ["b", "A", "c", "a"],
          "d": {"k": 1, "items": 2, "b": {"c": [1, 2]}}, "t": True, "u": [{"a": 1, "b": "x"}, {"a": 2}, {"a": 1, "b": None}],
          "q": "it's \"q\" \\ \u2028", "big": 9007199254740993, "tiny": 1e-7}
@@ -141,13 +198,19 @@ def record(name, template):
 
 def dialogues():
     return [{"tools": None, "documents": None, "add_generation_prompt": False, **SPECIAL, **names}
-            for names in DIALOGUES + ODD]
+            for names in DIALOGUES + ODD + [random_dialogue(k) for k in range(N_RANDOM)]]
 
 
 def record_snippet(template):
     names = {"messages": [], "tools": None, "documents": None, "add_generation_prompt": False, **NAMES}
     return {"template": template, **outcome(template, names)}
 
+
+if sys.argv[1:2] == ["--random"]:
+    N_RANDOM = int(sys.argv[2])
+    del sys.argv[1:3]
+else:
+    N_RANDOM = 0
 
 if __name__ == "__main__":
     here = Path(__file__).parent
