@@ -11,8 +11,10 @@
 #include "compiler/settings/catalogue.h"
 #include "compiler/settings/facts.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char usage[] =
     "usage: nxcfg explain [--dialect D] [--rules FILE] NAME...\n"
@@ -181,8 +183,17 @@ static void explain_respelt(nxc_explain_search *s, const char *name, char from, 
   if (s->n_found == n_before) nxc_explain_ends(s, respelt);
 }
 
+/* Codes are written in capitals, and may be asked for otherwise. */
+static const char *with_capitals(nxc_arena *arena, const char *name) {
+  if (strncasecmp(name, "nx", 2) != 0 || !isdigit((unsigned char)name[2])) return name;
+  char *code = nxc_arena_strdup(arena, name);
+  for (char *at = code; *at != '\0'; at++) *at = (char)toupper((unsigned char)*at);
+  return code;
+}
+
 static bool explain(nxc_explain_search *s, const char *name) {
   size_t n_before = s->n_found;
+  name = with_capitals(s->arena, name);
   const nxc_rule_row *rule = nxc_rule_find(name);
   const nxc_diagnostic_row *diagnostic = nxc_diagnostic_find(name);
   nxc_setting_id id = s->only && strcmp(s->only, "nx") != 0 ? NX_N_SETTINGS : nxc_setting_find(name);

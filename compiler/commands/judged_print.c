@@ -179,7 +179,7 @@ static void print_assumed(const nxc_judged *v) {
 /* -- printing -------------------------------------------------------------------------------------------- */
 
 void nxc_judged_print(const nxc_judged *v) {
-  const char *file = nxc_characters_shown(v->arena, v->file);
+  const char *file = strcmp(v->file, "-") == 0 ? "<stdin>" : nxc_characters_shown(v->arena, v->file);
   size_t n_errors = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR),
          n_warnings = nxc_sink_count(v->sink, NXC_SEVERITY_WARNING);
   if (n_errors > 0) {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
   const char *name;
@@ -37,10 +38,32 @@ static void print_usage(FILE *out) {
   fputs("  -h, --help behind a COMMAND tells more; nxcfg --version prints the version.\n", out);
 }
 
+/* What other programs of this kind call it. */
+static const struct {
+  const char *word, *command;
+} elsewhere[] = {
+    {"check", "validate"},     {"lint", "validate"},    {"verify", "validate"}, {"fix", "validate --fix"},
+    {"fmt", "validate --fix"}, {"compile", "plan"},     {"estimate", "plan"},   {"compare", "diff"},
+    {"rule", "explain"},       {"sweep", "lint-sweep"}, {"server", "lsp"},      {"inspect", "show"},
+};
+
 static const char *nearest_command(const char *word) {
+  for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+    if (strcmp(word, elsewhere[i].word) == 0) return elsewhere[i].command;
   const char *names[N_COMMANDS];
   for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
   return nxc_nearest(word, names, N_COMMANDS);
+}
+
+static int refuse_command(const char *word) {
+  const char *nearest = nearest_command(word);
+  if (nearest != NULL) fprintf(stderr, "nxcfg: there is no command %s; did you mean %s?\n", word, nearest);
+  else if (access(word, F_OK) == 0)
+    fprintf(stderr, "nxcfg: a command stands before the file: nxcfg validate %s judges it\n", word);
+  else if (*word == '-')
+    fprintf(stderr, "nxcfg: options stand behind a command, not %s before it (nxcfg --help)\n", word);
+  else fprintf(stderr, "nxcfg: there is no command %s (nxcfg --help lists them)\n", word);
+  return NXC_EXIT_USAGE;
 }
 
 /* What was printed must have arrived: a report that is cut short would pass for a whole one. */
@@ -58,8 +81,9 @@ static int help(int argc, char **argv) {
   char *own[] = {argc > 1 ? argv[1] : NULL, option, NULL};
   for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(2, own);
-  print_usage(argc > 1 ? stderr : stdout);
-  return argc > 1 ? NXC_EXIT_USAGE : NXC_EXIT_GOOD;
+  if (argc > 1) return refuse_command(argv[1]);
+  print_usage(stdout);
+  return NXC_EXIT_GOOD;
 }
 
 int main(int argc, char **argv) {
@@ -79,10 +103,5 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], "help") == 0) return finish(argv[1], help(argc - 1, argv + 1));
   for (int i = 0; i < N_COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0) return finish(argv[1], commands[i].run(argc - 1, argv + 1));
-  const char *nearest = nearest_command(argv[1]);
-  fprintf(stderr, "nxcfg: there is no command %s%s%s%s\n", argv[1], nearest ? "; did you mean " : "",
-          nearest ? nearest : "", nearest ? "?" : "");
-  if (nearest != NULL) return NXC_EXIT_USAGE;
-  print_usage(stderr);
-  return NXC_EXIT_USAGE;
+  return refuse_command(argv[1]);
 }

@@ -69,7 +69,8 @@ static bool check_format(parsing *p) {
     p->options->format = (nxc_format)i;
     return true;
   }
-  return name == NULL || p->own_formats || complain(p, "unknown format", name);
+  return name == NULL || p->own_formats ||
+         complain(p, "--format takes text, short, json, sarif, github, gitlab or junit, not", name);
 }
 
 /* -W and --compat know one word each, --dialect a few. */
@@ -170,7 +171,8 @@ static const char *nearest_option(const parsing *p, const nxc_extra_option *extr
 static bool complain_unknown(parsing *p, const nxc_extra_option *extras, const nxc_extra_option *common,
                              const char *argument) {
   const char *nearest = nearest_option(p, extras, common, argument);
-  if (nearest != NULL && strcmp(nearest, argument) != 0)
+  bool word = strncmp(argument, "--", 2) == 0; /* a letter is near to any other */
+  if (word && nearest != NULL && strcmp(nearest, argument) != 0)
     argument = nxc_arena_printf(p->arena, "%s; did you mean %s?", argument, nearest);
   return complain(p, "unknown option", argument);
 }

@@ -231,7 +231,9 @@ int nxc_command_validate(int argc, char **argv) {
   } else if (target != NULL && strcmp(target, "nxrun") != 0) {
     fprintf(stderr, "nxcfg validate: --for takes nxrun, not %s\n", target);
   } else if (options.files.n_items == 0 && options.arguments.n_items == 0) {
-    nxc_options_print_usage(usage, stderr);
+    fputs("nxcfg validate: no FILE is named; nxcfg validate . judges what is below this folder "
+          "(nxcfg validate --help)\n",
+          stderr);
   } else if (nxc_estimate_read(arena, "validate", memory, machine, &asked.standard.estimate) &&
              nxc_estimate_assume(arena, "validate", &assume, &asked.standard.estimate)) {
     asked.standard.for_nxrun = target != NULL;

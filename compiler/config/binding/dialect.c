@@ -121,7 +121,11 @@ static size_t score_of(const fit *counted) {
   return counted->n_known + counted->n_top_known;
 }
 
-static const char *doubt(nxc_arena *arena, const char *name, const fit *counted) {
+static const char *doubt(const nxc_document *document, const char *name, const fit *counted) {
+  nxc_arena *arena = document->arena;
+  bool map = document->root->kind == NXC_NODE_MAP, list = document->root->kind == NXC_NODE_LIST;
+  if (map && document->root->n_children == 0) return "it is empty";
+  if (!map && document->complete) return list ? "it is a list, and no map of keys" : "it holds no key";
   if (score_of(counted) == 0) return "no key of it is known";
   if (is_told(counted)) return "its keys belong to several alike";
   return nxc_arena_printf(arena, "%zu of its keys %s of %s, and %zu %s", counted->n_known,
@@ -183,7 +187,7 @@ const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_
   nxc_span at = {.source = document->root->at.source, .line = 1, .column = 1, .length = 1};
   nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at,
              nxc_arena_printf(document->arena, "give --dialect %s", names),
-             "cannot tell which dialect this is: %s", doubt(document->arena, best ? best->name : "", &most));
+             "cannot tell which dialect this is: %s", doubt(document, best ? best->name : "", &most));
   return NULL;
 }
 
