@@ -18,7 +18,8 @@ static void report_several(nxc_arena *arena, const nxc_document *document, nxc_s
 bool nxc_launches_check(nxc_arena *arena, const nxc_request *request, const nxc_document *document,
                         nxc_sink *sink) {
   if (request->launch > document->n_launches && request->launch > 1) {
-    nxc_report(sink, "NX5921", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL,
+    nxc_report(sink, "NX5921", NXC_SEVERITY_ERROR, (nxc_span){0},
+               nxc_arena_printf(arena, "give a number from 1 to %zu", document->n_launches),
                "--launch %zu: this file starts %zu program%s",
                request->launch, document->n_launches, document->n_launches == 1 ? "" : "s");
     return false;

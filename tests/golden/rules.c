@@ -134,6 +134,40 @@ static const char *findings(const rule_case *c) {
   return *text ? text : "-";
 }
 
+/* -- remedies -------------------------------------------------------------------------------------------- */
+
+/* A setting of ours that no option of the dialect has the name of; NULL: the text names none. */
+static const char *foreign_setting(const nxc_dialect *dialect, const char *text) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+  for (size_t id = 0; text != NULL && id < NX_N_SETTINGS; id++) {
+    const char *path = nxc_setting_path((nxc_setting_id)id), *at = text;
+    size_t n = strlen(path);
+    if (strchr(path, '.') == NULL || nxc_option_find(dialect, path) != NULL) continue;
+    for (; (at = strstr(at, path)) != NULL; at += n) {
+      bool begins = at == text || (strchr(letters, at[-1]) == NULL && at[-1] != ':'); /* not of nx:PATH */
+      if (begins && (at[n] == '\0' || strchr(letters, at[n]) == NULL)) return path;
+    }
+  }
+  return NULL;
+}
+
+static bool rule_has_remedy(const char *id) {
+  bool has = false;
+  for (size_t i = 0; i < nxc_n_rules; i++) has = has || (strcmp(nxc_rules[i].id, id) == 0 && nxc_rules[i].fix != NULL);
+  return has;
+}
+
+/* A remedy speaks the language of the file, and there is one where the rule has any. */
+static void check_remedies(const rule_case *c) {
+  for (size_t i = 0; c->compiled.dialect != NULL && i < nxc_sink_n_findings(c->sink); i++) {
+    const nxc_finding *finding = nxc_sink_finding(c->sink, i);
+    const char *path = foreign_setting(c->compiled.dialect, finding->fix);
+    if (finding->fix == NULL && rule_has_remedy(finding->id))
+      tap_report(false, "%s has no remedy that can be said in %s", finding->id, c->compiled.dialect->name);
+    if (path != NULL) tap_report(false, "%s tells a user of %s to change %s", finding->id, c->compiled.dialect->name, path);
+  }
+}
+
 /* -- coverage -------------------------------------------------------------------------------------------- */
 
 static bool is_found(const rule_case *c, const char *id) {
@@ -213,6 +247,7 @@ static void run_case(const char *folder, char *line, golden *g) {
   tap_report(good, "%s", whole);
   if (!good) tap_note("found: %s", found);
   if (strcmp(found, "-") != 0) show_case(&c, g, whole);
+  check_remedies(&c);
   judge(&c, g);
   nxc_arena_free(c.arena);
 }

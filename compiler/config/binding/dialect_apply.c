@@ -190,7 +190,8 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
                   value->kind != NXC_NULL && value->kind != NXC_MISSING;
   const char *shown = is_short ? nxc_arena_printf(arena, " (it is %s)", nxc_value_show(arena, value)) : "";
   bool relative = binding->relative != NULL && misfit->verdict.misfit == NXC_NOT_A_WORD;
-  bool unseen = relative || (misfit->bound->inactive && !binding->checks_all);
+  bool bounds = misfit->verdict.misfit == NXC_OUT_OF_BOUNDS; /* which only what reads the value may check */
+  bool unseen = relative || (misfit->bound->inactive && (bounds || !binding->checks_all));
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
   const nxc_node *node = misfit->bound->node;
   const char *fix = misfit->verdict.fix;

@@ -218,7 +218,7 @@ static bool is_option_word(const nxc_arguments *to, const char *text) {
   const char *equals = strchr(text, '=');
   if (equals == NULL || text[1] != '-') return false;
   const char *name = nxc_arena_strndup(to->arena, text + 2, (size_t)(equals - text - 2));
-  return nxc_arguments_option(to, name) != NULL;
+  return strchr(name, ' ') == NULL || nxc_arguments_option(to, name) != NULL;
 }
 
 static const char *with_hyphens(nxc_arena *arena, const char *name) {
@@ -302,7 +302,7 @@ static size_t report_strays(nxc_arguments *to, const nxc_launch_words *words, si
                             ? nxc_arena_printf(to->arena, "%s belongs to no option", shown)
                             : nxc_arena_printf(to->arena, "%s and %zu more belong to no option", shown,
                                                end - from - 1);
-  report(to, "NX5905", word->at, NULL, message);
+  report(to, "NX5905", word->at, "write the option that it belongs to in front, or leave it out", message);
   return end;
 }
 
@@ -337,7 +337,8 @@ static nxc_launch_word part_of(nxc_arguments *to, const nxc_launch_word *word, s
 static void report_missing(nxc_arguments *to, const char *name, nxc_span at, const char *behind,
                            size_t *next) {
   bool meant = behind[0] == '-' && (isdigit((unsigned char)behind[1]) || behind[1] == '.');
-  const char *fix = meant ? nxc_arena_printf(to->arena, "write --%s=%s", name, behind) : NULL;
+  const char *fix = meant ? nxc_arena_printf(to->arena, "write --%s=%s", name, behind)
+                          : "give the value, or leave the option out";
   const char *why = meant ? nxc_arena_printf(to->arena, ": argparse takes %s for an option", behind) : "";
   report(to, "NX5904", at, fix, nxc_arena_printf(to->arena, "a value is missing behind --%s%s", name, why));
   *next += meant;

@@ -162,6 +162,32 @@ static const char *fill(nxc_rule_run *run, const char *text) {
   }
 }
 
+/* Whether it speaks of a setting that no option of the user's dialect says. */
+static bool is_foreign(nxc_rule_run *run, const char *text) {
+  if (run->binding == NULL) return false;
+  const nxc_dialect *dialect = run->binding->dialect;
+  for (const char *open = text; (open = strchr(open, '{')) != NULL; open++) {
+    if (open[1] == '=') continue;
+    const char *name = nxc_arena_strndup(run->arena, open + 1, strcspn(open + 1, "}"));
+    const char *called = nxc_rule_name(run, &nxc_rule_parse(run, name)->names[0]);
+    if (strcmp(called, name) == 0 && nxc_option_find(dialect, called) == NULL) return true;
+  }
+  return false;
+}
+
+/* Of several remedies, which || divides, those that can be said in the user's dialect. */
+static const char *fill_remedy(nxc_rule_run *run, const char *text) {
+  const char *filled = NULL, *end;
+  for (; text != NULL; text = end ? end + 4 : NULL) {
+    end = strstr(text, " || ");
+    const char *one = end ? nxc_arena_strndup(run->arena, text, (size_t)(end - text)) : text;
+    if (is_foreign(run, one)) continue;
+    one = fill(run, one);
+    filled = filled ? nxc_arena_printf(run->arena, "%s, or %s", filled, one) : one;
+  }
+  return filled;
+}
+
 static bool names_have(const nxc_name *names, size_t n_names, const nxc_name *name) {
   for (size_t i = 0; i < n_names; i++) {
     if (names[i].kind == name->kind && strcmp(names[i].path, name->path) == 0) return true;
@@ -242,7 +268,7 @@ void nxc_rule_report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expr
                                             .severity = nxc_rule_severity(run, rule),
                                             .message = fill(run, rule->message),
                                             .at = at,
-                                            .fix = rule->fix ? fill(run, rule->fix) : NULL,
+                                            .fix = fill_remedy(run, rule->fix),
                                             .repair = repair_of(run, rule),
                                             .remarks = remarks,
                                             .n_remarks = n_remarks,

@@ -310,7 +310,7 @@ static bool read_command_line(form *f, const nxc_node *map) {
     }
   }
   if (nemo == NULL) return true;
-  nxc_report(f->to->sink, "NX5910", NXC_SEVERITY_ERROR, nemo->key_at, NULL,
+  nxc_report(f->to->sink, "NX5910", NXC_SEVERITY_ERROR, nemo->key_at, "write the option of Megatron-LM",
              "%s is a key of NeMo, which Megatron-LM's own program does not read", nemo->key);
   return false;
 }
@@ -384,6 +384,11 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
   if (arguments != NULL && arguments->kind == NXC_NODE_MAP) {
     find_program(&f, root, arguments);
     return read_command_line(&f, arguments) && document->complete;
+  }
+  if (arguments != NULL && arguments->kind == NXC_NODE_SCALAR && arguments->raw_bytes == 0) {
+    nxc_report(to->sink, "NX5922", NXC_SEVERITY_NOTE, arguments->at, NULL, "%s is empty: nothing of a training is told",
+               arguments->key);
+    return to->open = document->complete;
   }
   f.typed = !texts;
   read_namespace(&f, root);

@@ -189,10 +189,28 @@ static void run_unknown(nxc_shell *s, nxc_shell_frame *frame, const nxc_shell_co
   }
 }
 
+/* `while [ $# -gt 0 ]`: a script is read as if it had no arguments. */
+static bool asks_arguments(nxc_shell *s, const nxc_shell_command *test) {
+  if (s->state.arguments_known) return false;
+  for (size_t i = 0; i < test->n_words; i++)
+    for (size_t k = 0; k < test->words[i].n_parts; k++) {
+      const nxc_shell_part *part = &test->words[i].parts[k];
+      if (part->kind == NXC_PART_PARAMETER && part->parameter->name[1] == '\0' &&
+          strchr("#1@*", *part->parameter->name))
+        return nxc_shell_ask(s, 1);
+      if (part->kind == NXC_PART_TEXT && part->text.n_bytes == 2 && memcmp(part->text.bytes, "$#", 2) == 0)
+        return nxc_shell_ask(s, 1);
+    }
+  for (size_t i = 0; i < test->n_children; i++)
+    if (asks_arguments(s, test->children[i])) return true;
+  return false;
+}
+
 void nxc_shell_run_for(nxc_shell *s, const nxc_shell_command *command) {
   nxc_shell_fields fields = {0};
   nxc_shell_frame frame;
   bool unknown = !command->listed && !s->state.arguments_known;
+  asks_arguments(s, command);
   for (size_t i = 0; i < command->n_words; i++) nxc_shell_expand(s, &command->words[i], &fields);
   const nxc_text *items = command->listed ? fields.items : s->state.arguments;
   size_t n_items = command->listed ? fields.n_items : s->state.n_arguments;
@@ -235,23 +253,6 @@ void nxc_shell_run_count(nxc_shell *s, const nxc_shell_command *command) {
     if (!s->ended) judge_sum(s, &command->words[2]);
   }
   leave_loop(s, &frame);
-}
-
-/* `while [ $# -gt 0 ]`: a script is read as if it had no arguments. */
-static bool asks_arguments(nxc_shell *s, const nxc_shell_command *test) {
-  if (s->state.arguments_known) return false;
-  for (size_t i = 0; i < test->n_words; i++)
-    for (size_t k = 0; k < test->words[i].n_parts; k++) {
-      const nxc_shell_part *part = &test->words[i].parts[k];
-      if (part->kind == NXC_PART_PARAMETER && part->parameter->name[1] == '\0' &&
-          strchr("#1@*", *part->parameter->name))
-        return nxc_shell_ask(s, 1);
-      if (part->kind == NXC_PART_TEXT && part->text.n_bytes == 2 && memcmp(part->text.bytes, "$#", 2) == 0)
-        return nxc_shell_ask(s, 1);
-    }
-  for (size_t i = 0; i < test->n_children; i++)
-    if (asks_arguments(s, test->children[i])) return true;
-  return false;
 }
 
 void nxc_shell_run_while(nxc_shell *s, const nxc_shell_command *command) {

@@ -172,6 +172,19 @@ static void note_undefined(nxc_shell *s, const nxc_text *word) {
   }
 }
 
+/* NAME= somewhere in the texts, on whatever way: then it is no slip of the pen. */
+static bool is_assigned_somewhere(const nxc_shell *s, const char *name) {
+  size_t n = strlen(name);
+  for (size_t i = 0; i < s->n_texts; i++) {
+    const char *begin = s->texts[i].source->text;
+    for (const char *at = begin; (at = strstr(at, name)) != NULL; at += n)
+      if ((at[n] == '=' || (at[n] == '+' && at[n + 1] == '=')) &&
+          (at == begin || strchr(" \t\n;&|(", at[-1]) != NULL))
+        return true;
+  }
+  return false;
+}
+
 /* A name that is near one that the script sets is misspelt; any other the environment may give. */
 static void report_undefined(nxc_shell *s) {
   enum { SHORTEST = 5, SHORTEST_ARRAY = 3 };
@@ -179,7 +192,7 @@ static void report_undefined(nxc_shell *s) {
     const char *name = s->pending[i]->name;
     const nxc_shell_value *value = nxc_shell_find(s, name);
     bool expected = nxc_names_find(s->expected, name, strlen(name)) != NULL || s->sources;
-    if (expected || value != NULL) continue;
+    if (expected || value != NULL || is_assigned_somewhere(s, name)) continue;
     if (strlen(name) < (s->pending[i]->array ? SHORTEST_ARRAY : SHORTEST)) continue;
     const char **names = NULL;
     size_t n_names = 0;
