@@ -191,6 +191,22 @@ static void check_characters(client *c) {
   tap_report(character == 7, "a place behind a character of two units");
 }
 
+/* A change with these characters is judged: if it were lost, all that follow would meet another text. */
+static void check_escapes(client *c) {
+  static const char *const odd[] = {"\\u0000", "\\ud83d", "\\uDE00", "\\ud83dx", "\\\\ud83d", "\\ud83d\\ude00"};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    char message[512];
+    snprintf(message, sizeof message,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/didChange\",\"params\":{\"textDocument\":"
+             "{\"uri\":\"%s\",\"version\":9},\"contentChanges\":[{\"text\":\"x: a # %s\\n\"}]}}",
+             uri, odd[i]);
+    client_send_text(c, message);
+    json_t *answer = client_read(c);
+    tap_report(json_object_get(answer, "method") != NULL, "a change with %s is read", odd[i]);
+    json_decref(answer);
+  }
+}
+
 static void check_protocol(const char *nxcfg) {
   client c;
   client_start(&c, nxcfg);
@@ -318,6 +334,7 @@ int main(int argc, char **argv) {
   check_questions(&c);
   check_repairs(&c);
   check_characters(&c);
+  check_escapes(&c);
   check_random(&c);
   check_speed(&c);
   tap_report(client_stop(&c) == 0, "the server ends well");
