@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char usage[] =
     "usage: nxcfg diff A B [options]\n"
@@ -149,7 +150,8 @@ static void compare_with_revision(pairs *p, const char *file) {
   nxc_diff_side before = side_of(file);
   before.text = nxc_revision_read(p->arena, p->revision, file, &absent);
   if (before.text != NULL) before.name = before.text->name;
-  if (before.text != NULL) compare_pair(p, before, side_of(file));
+  if (before.text != NULL && access(file, F_OK) != 0) report_alone(p, file, p->revision);
+  else if (before.text != NULL) compare_pair(p, before, side_of(file));
   else if (absent) report_alone(p, file, "the working tree");
   else settle(p, NXC_EXIT_USAGE);
 }
@@ -160,15 +162,17 @@ static bool is_folder(const char *name) {
 }
 
 /* Whether the file is a training's: folders hold much else. */
-static bool is_training(const pairs *p, const char *file) {
+static bool is_training(const pairs *p, const char *file, const nxc_source *text) {
   nxc_request request = nxc_options_request(p->options, file);
   nxc_compiled compiled;
+  request.text = text;
   request.searched = request.judges_only = true;
   nxc_compile_settings(p->arena, &request, nxc_sink_new(p->arena), &compiled);
   return !compiled.foreign;
 }
 
 static const char *below(const char *file, const char *folder) {
+  if (strcmp(folder, ".") == 0 || strcmp(folder, "./") == 0) return file; /* it is not shown */
   const char *rest = file + strlen(folder);
   return *rest == '/' ? rest + 1 : rest;
 }
@@ -188,10 +192,32 @@ static void compare_folders(pairs *p, const char *a, const char *b) {
     int order = !left ? 1 : !right ? -1 : strcmp(below(left, a), below(right, b));
     i += order <= 0;
     k += order >= 0;
-    if (!is_training(p, order > 0 ? right : left)) continue;
+    if (!is_training(p, order > 0 ? right : left, NULL)) continue;
     if (order == 0) compare_pair(p, side_of(left), side_of(right));
     else report_alone(p, order < 0 ? left : right, order < 0 ? a : b);
   }
+}
+
+/* What was below the folder at the revision, and is no more. */
+static void report_gone(pairs *p, const char *folder) {
+  nxc_texts names;
+  bool absent, here = strcmp(folder, ".") == 0;
+  if (!nxc_revision_list(p->arena, p->revision, folder, &names)) settle(p, NXC_EXIT_USAGE);
+  for (size_t i = 0; i < names.n_items; i++) {
+    const char *file = here ? names.items[i] : nxc_arena_printf(p->arena, "%s/%s", folder, names.items[i]);
+    if (!nxc_folders_take(file) || access(file, F_OK) == 0) continue;
+    const nxc_source *text = nxc_revision_read(p->arena, p->revision, file, &absent);
+    if (text != NULL && is_training(p, file, text)) report_alone(p, file, p->revision);
+  }
+}
+
+static void compare_with_revisions(pairs *p, const nxc_texts *files, const nxc_found_files *found) {
+  p->many = found->names.n_items != 1;
+  for (size_t i = 0; i < found->names.n_items; i++)
+    if (!found->below[i] || is_training(p, found->names.items[i], NULL))
+      compare_with_revision(p, found->names.items[i]);
+  for (size_t i = 0; i < files->n_items; i++)
+    if (is_folder(files->items[i])) report_gone(p, files->items[i]);
 }
 
 static void compare_all(pairs *p) {
@@ -205,10 +231,7 @@ static void compare_all(pairs *p) {
   } else if (!nxc_folders_expand(p->arena, "diff", files, &found)) {
     settle(p, NXC_EXIT_USAGE);
   } else {
-    p->many = found.names.n_items != 1;
-    for (size_t i = 0; i < found.names.n_items; i++)
-      if (!found.below[i] || is_training(p, found.names.items[i]))
-        compare_with_revision(p, found.names.items[i]);
+    compare_with_revisions(p, files, &found);
   }
 }
 

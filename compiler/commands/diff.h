@@ -41,4 +41,7 @@ struct json_t *nxc_diff_json(const nxc_diff *diff);
  * message, where git does not give it; *absent: the file was not there then, which is no trouble. */
 const nxc_source *nxc_revision_read(nxc_arena *arena, const char *revision, const char *file, bool *absent);
 
+/* The names, from the folder on, of all files below it at a revision. False, with a message: git has none. */
+bool nxc_revision_list(nxc_arena *arena, const char *revision, const char *folder, nxc_texts *names);
+
 #endif

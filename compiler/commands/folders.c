@@ -20,7 +20,7 @@ static void append(nxc_arena *arena, nxc_texts *list, const char *text) {
   list->items[list->n_items++] = text;
 }
 
-static bool is_configuration(const char *name) {
+bool nxc_folders_take(const char *name) {
   static const char *const ends[] = {".yaml", ".yml", ".sh", ".slurm", ".sbatch"};
   const char *dot = strrchr(name, '.');
   for (size_t i = 0; dot != NULL && i < sizeof ends / sizeof *ends; i++)
@@ -33,7 +33,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 static bool read_names(nxc_arena *arena, const char *command, const char *folder, nxc_texts *names) {
-  DIR *open = opendir(folder);
+  DIR *open = opendir(*folder ? folder : ".");
   if (open == NULL) {
     fprintf(stderr, "nxcfg %s: cannot read the folder %s: %s\n", command, folder, strerror(errno));
     return false;
@@ -47,7 +47,7 @@ static bool read_names(nxc_arena *arena, const char *command, const char *folder
 
 /* A folder on the way: its name as it is shown, and what is left out in it. */
 typedef struct place {
-  const char *shown, *absolute; /* both end in / */
+  const char *shown, *absolute; /* both end in /, but of . nothing is shown */
   const nxc_ignore *ignore;
   const nxc_project *project;
 } place;
@@ -71,8 +71,8 @@ static place enter(nxc_arena *arena, const place *from, const char *name) {
 
 static place begin(nxc_arena *arena, const char *folder) {
   char absolute[PATH_MAX];
-  bool ends = folder[strlen(folder) - 1] == '/';
-  place top = {.shown = nxc_arena_printf(arena, "%s%s", folder, ends ? "" : "/")};
+  bool ends = folder[strlen(folder) - 1] == '/', here = strcmp(folder, ".") == 0 || strcmp(folder, "./") == 0;
+  place top = {.shown = here ? "" : nxc_arena_printf(arena, "%s%s", folder, ends ? "" : "/")};
   if (realpath(folder, absolute) == NULL) absolute[0] = '\0';
   top.absolute = nxc_arena_printf(arena, "%s%s", absolute, absolute[0] && absolute[1] ? "/" : "");
   top.ignore = nxc_ignore_above(arena, top.absolute);
@@ -101,7 +101,7 @@ static bool walk(nxc_arena *arena, const char *command, const place *in, int dep
     if (lstat(path, &status) != 0) continue;
     bool link = S_ISLNK(status.st_mode);
     if (link && (stat(path, &status) != 0 || S_ISDIR(status.st_mode))) continue;
-    bool folder = S_ISDIR(status.st_mode), file = S_ISREG(status.st_mode) && is_configuration(path);
+    bool folder = S_ISDIR(status.st_mode), file = S_ISREG(status.st_mode) && nxc_folders_take(path);
     if ((!folder && !file) || is_left_out(arena, in, names.items[i], folder)) continue;
     if (file) {
       append(arena, found, path);

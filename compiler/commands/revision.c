@@ -10,9 +10,18 @@
 
 enum { TEXT_BYTES_MAX = 64 * 1024 * 1024 };
 
-/* Runs git in the file's folder; what it prints, of bounded length. NULL: it failed. */
-static char *run_git(nxc_arena *arena, const char *folder, const char *command, const char *object,
-                     size_t *n_bytes) {
+enum { WORDS_MAX = 8 };
+
+/* Becomes git in the folder, with these words. */
+static void become_git(const char *folder, const char *const *words) {
+  char *line[WORDS_MAX + 4] = {(char *)"git", (char *)"-C", (char *)folder};
+  for (size_t i = 0; i < WORDS_MAX && words[i] != NULL; i++) line[3 + i] = (char *)words[i];
+  if (freopen("/dev/null", "w", stderr) != NULL) execvp("git", line);
+  _exit(127);
+}
+
+/* What git prints in the folder, of bounded length. NULL: it failed. */
+static char *run_git(nxc_arena *arena, const char *folder, const char *const *words, size_t *n_bytes) {
   int ends[2];
   if (pipe(ends) != 0) return NULL;
   fflush(NULL);
@@ -21,9 +30,7 @@ static char *run_git(nxc_arena *arena, const char *folder, const char *command, 
     dup2(ends[1], STDOUT_FILENO);
     close(ends[0]);
     close(ends[1]);
-    if (freopen("/dev/null", "w", stderr) == NULL) _exit(127);
-    execlp("git", "git", "-C", folder, command, "-q", object, (char *)NULL);
-    _exit(127);
+    become_git(folder, words);
   }
   close(ends[1]);
   char *text = NULL;
@@ -44,21 +51,51 @@ static char *run_git(nxc_arena *arena, const char *folder, const char *command, 
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : NULL;
 }
 
-const nxc_source *nxc_revision_read(nxc_arena *arena, const char *revision, const char *file, bool *absent) {
-  const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
-  const char *folder = slash ? nxc_arena_printf(arena, "%.*s", (int)(slash + 1 - file), file) : ".";
-  size_t n_bytes;
-  *absent = false;
-  if (*revision == '-') {
-    fprintf(stderr, "nxcfg diff: %s is no revision\n", revision);
-    return NULL;
+/* The folders of the file that are still there, with the last slash; empty: none is named. */
+static const char *existing_folder(nxc_arena *arena, const char *file) {
+  char *folder = nxc_arena_strdup(arena, file);
+  for (char *slash; (slash = strrchr(folder, '/')) != NULL; *slash = '\0') {
+    slash[1] = '\0';
+    if (access(folder, F_OK) == 0) return folder;
   }
+  return "";
+}
+
+static bool refuse_option(const char *revision) {
+  if (*revision == '-') fprintf(stderr, "nxcfg diff: %s is no revision\n", revision);
+  return *revision == '-';
+}
+
+const nxc_source *nxc_revision_read(nxc_arena *arena, const char *revision, const char *file, bool *absent) {
+  const char *folder = existing_folder(arena, file), *base = file + strlen(folder);
+  size_t n_bytes;
+  if (*folder == '\0') folder = ".";
+  *absent = false;
+  if (refuse_option(revision)) return NULL;
   const char *object = nxc_arena_printf(arena, "%s:./%s", revision, base);
-  const char *text = run_git(arena, folder, "show", object, &n_bytes);
+  const char *text = run_git(arena, folder, (const char *[]){"show", "-q", object, NULL}, &n_bytes);
   if (text != NULL)
     return nxc_source_new(arena, nxc_arena_printf(arena, "%s:%s", revision, file), text, n_bytes);
   const char *commit = nxc_arena_printf(arena, "%s^{commit}", revision);
-  *absent = run_git(arena, folder, "rev-parse", commit, &n_bytes) != NULL;
+  *absent = run_git(arena, folder, (const char *[]){"rev-parse", "-q", commit, NULL}, &n_bytes) != NULL;
   if (!*absent) fprintf(stderr, "nxcfg diff: git knows no revision %s of %s\n", revision, file);
   return NULL;
+}
+
+bool nxc_revision_list(nxc_arena *arena, const char *revision, const char *folder, nxc_texts *names) {
+  size_t n_bytes;
+  *names = (nxc_texts){0};
+  if (refuse_option(revision)) return false;
+  const char *const words[] = {"ls-tree", "-r", "-z", "--name-only", revision, NULL};
+  const char *text = run_git(arena, folder, words, &n_bytes);
+  if (text == NULL) {
+    fprintf(stderr, "nxcfg diff: git knows no revision %s of %s\n", revision, folder);
+    return false;
+  }
+  for (const char *name = text, *end; (end = memchr(name, '\0', (size_t)(text + n_bytes - name))) != NULL;
+       name = end + 1) {
+    names->items = nxc_arena_grow(arena, names->items, names->n_items, sizeof *names->items);
+    names->items[names->n_items++] = name;
+  }
+  return true;
 }

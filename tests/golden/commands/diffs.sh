@@ -86,6 +86,16 @@ expect 'a file and what it was' $? 1 '1.0 -> 0.25' 'HEAD:a/two.yaml and a/two.ya
 expect 'from within a folder' $? 1 '1.0 -> 0.25'
 "$nxcfg" diff --git HEAD a >printed 2>&1
 expect 'a folder and what it was' $? 1 'HEAD:a/one.yaml and a/one.yaml mean the same' 'a/fresh.yaml is only in the working tree'
+mkdir a/deep && cp a/one.yaml a/deep/four.yaml && printf 'kind: Service\n' >a/deep/service.yaml
+git add a && git -c user.name=n -c user.email=e commit -qm second
+rm -r a/deep a/one.yaml
+"$nxcfg" diff --git HEAD a >printed 2>&1
+expect 'a folder of which files are gone' $? 1 'a/one.yaml is only in HEAD' 'a/deep/four.yaml is only in HEAD' '!service'
+(cd a && "$nxcfg" diff --git HEAD . deep/four.yaml) >printed 2>&1
+expect 'this folder, and a file whose folder is gone' $? 1 'HEAD:fresh.yaml and fresh.yaml mean the same' \
+  'one.yaml is only in HEAD' 'deep/four.yaml is only in HEAD' '!./'
+"$nxcfg" diff --git HEAD~9 a >printed 2>&1
+expect 'a folder at a revision that there is not' $? 2 'git knows no revision HEAD~9 of a'
 "$nxcfg" diff --git nonsense a/two.yaml >printed 2>&1
 expect 'a revision that there is not' $? 2 'git knows no revision nonsense'
 "$nxcfg" diff --git --output=x a/two.yaml >printed 2>&1
