@@ -32,6 +32,8 @@ typedef struct supervisor {
   char self[WORD_BYTES];
 } supervisor;
 
+static const int handed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+enum { N_HANDED_ON = sizeof handed_on / sizeof *handed_on };
 static volatile sig_atomic_t child, told_to_end;
 
 static void hand_on(int number) {
@@ -102,6 +104,31 @@ static int wait_for(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static void catch_signals(void (*handler)(int)) {
+  for (size_t i = 0; i < N_HANDED_ON; i++) {
+    struct sigaction usual, action = {.sa_handler = handler};
+    sigaction(handed_on[i], NULL, &usual);
+    if (usual.sa_handler != SIG_IGN || handed_on[i] == SIGUSR1) sigaction(handed_on[i], &action, NULL);
+  }
+}
+
+/* Signals wait meanwhile: one that comes before the process has its number, or its own program, must not be
+ * lost. */
+static pid_t start(char **words) {
+  sigset_t held, usual;
+  sigfillset(&held);
+  sigprocmask(SIG_BLOCK, &held, &usual);
+  fflush(NULL);
+  pid_t process = told_to_end ? -1 : fork();
+  child = process > 0 ? process : 0;
+  if (process == 0) catch_signals(SIG_DFL);
+  sigprocmask(SIG_SETMASK, &usual, NULL);
+  if (process != 0) return process;
+  execvp(words[0], words);
+  fprintf(stderr, "nxrun: cannot start %s: %s\n", words[0], strerror(errno));
+  _exit(NXR_EXIT_USAGE);
+}
+
 static int run_once(const supervisor *s, const char *plan, uint32_t n_ranks, bool resume) {
   char *words[MOST_WORDS], room[WORD_BYTES];
   const char *launcher = s->launcher ? s->launcher : n_ranks > 1 ? "mpiexec -n {ranks}" : "";
@@ -111,14 +138,8 @@ static int run_once(const supervisor *s, const char *plan, uint32_t n_ranks, boo
   for (int i = 0; i < s->n_options; i++) words[n++] = s->options[i];
   if (resume && !has_option(s, "--resume")) words[n++] = (char *)(uintptr_t)"--resume";
   words[n] = NULL;
-  fflush(NULL);
-  child = fork();
-  if (child == 0) {
-    execvp(words[0], words);
-    fprintf(stderr, "nxrun: cannot start %s: %s\n", words[0], strerror(errno));
-    _exit(NXR_EXIT_USAGE);
-  }
-  int status = child < 0 ? NXR_EXIT_FAILED : wait_for((pid_t)child);
+  pid_t process = start(words);
+  int status = process > 0 ? wait_for(process) : told_to_end ? NXR_EXIT_STOPPED : NXR_EXIT_FAILED;
   child = 0;
   return status;
 }
@@ -146,6 +167,15 @@ static bool ends(int status) {
   return status == NXR_EXIT_OK || status == NXR_EXIT_USAGE || status == NXR_EXIT_STOPPED;
 }
 
+/* The status of a run that was told to end. One that was still starting, or was told twice, dies of the
+ * signal, and launchers say so in their own ways: what its newest checkpoint has is safe, so it may be
+ * resumed. */
+static int told_status(int status) {
+  if (ends(status) || status == NXR_EXIT_FAILED) return status;
+  fputs("nxrun: told to end outside of the steps: no checkpoint beside the newest one\n", stderr);
+  return NXR_EXIT_STOPPED;
+}
+
 static int supervise(const supervisor *s) {
   const char *plan = s->plan;
   double wait_s = s->first_wait_s;
@@ -154,7 +184,8 @@ static int supervise(const supervisor *s) {
   for (uint64_t n = 0;; n++) {
     if (!look(s, plan, &n_ranks, &before)) return NXR_EXIT_FAILED;
     int status = run_once(s, plan, n_ranks, n > 0);
-    if (ends(status) || told_to_end || n == s->n_restarts) return status;
+    if (told_to_end) return told_status(status);
+    if (ends(status) || n == s->n_restarts) return status;
     if (!look(s, plan, &n_ranks, &after)) return NXR_EXIT_FAILED;
     if (after > before) n_idle = 0, wait_s = s->first_wait_s;
     else n_idle++;
@@ -164,7 +195,6 @@ static int supervise(const supervisor *s) {
             (unsigned long long)n + 1, (unsigned long long)s->n_restarts, wait_s, falls_back ? ", with " : "",
             falls_back ? plan : "");
     usleep((useconds_t)(wait_s * 1e6));
-    if (told_to_end) return NXR_EXIT_STOPPED;
     wait_s = 2 * wait_s < LONGEST_WAIT_S ? 2 * wait_s : LONGEST_WAIT_S;
   }
 }
@@ -175,8 +205,6 @@ int nxr_supervise(int argc, char **argv) {
     fputs(USAGE, stderr);
     return NXR_EXIT_USAGE;
   }
-  const int handed[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
-  const struct sigaction action = {.sa_handler = hand_on};
-  for (size_t i = 0; i < sizeof handed / sizeof *handed; i++) sigaction(handed[i], &action, NULL);
+  catch_signals(hand_on);
   return supervise(&s);
 }

@@ -7,18 +7,18 @@
 
 static int n_reported, n_failed;
 
-static void print_line(const char *before, const char *format, va_list args) {
-  fputs(before, stdout);
-  vprintf(format, args);
-  putchar('\n');
-  fflush(stdout);
+static void print_line(FILE *to, const char *before, const char *format, va_list args) {
+  fputs(before, to);
+  vfprintf(to, format, args);
+  putc('\n', to);
+  fflush(to);
 }
 
 bool tap_report(bool good, const char *name, ...) {
   va_list args;
   va_start(args, name);
   printf("%sok %d - ", good ? "" : "not ", ++n_reported);
-  print_line("", name, args);
+  print_line(stdout, "", name, args);
   va_end(args);
   n_failed += !good;
   return good;
@@ -31,14 +31,14 @@ void tap_skip(const char *name, const char *why) {
 void tap_note(const char *format, ...) {
   va_list args;
   va_start(args, format);
-  print_line("# ", format, args);
+  print_line(stderr, "# ", format, args);
   va_end(args);
 }
 
 void tap_bail(const char *format, ...) {
   va_list args;
   va_start(args, format);
-  print_line("Bail out! ", format, args);
+  print_line(stdout, "Bail out! ", format, args);
   va_end(args);
   exit(EXIT_FAILURE);
 }

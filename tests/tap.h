@@ -10,7 +10,7 @@
 bool tap_report(bool good, const char *name, ...) __attribute__((format(printf, 2, 3)));
 /* The next result was not looked for. */
 void tap_skip(const char *name, const char *why);
-/* A line for people, before the result that it explains. */
+/* A line for people, to stderr, before the result that it explains: meson shows it where the test fails. */
 void tap_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Nothing goes on. */
 _Noreturn void tap_bail(const char *format, ...) __attribute__((format(printf, 1, 2)));

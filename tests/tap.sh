@@ -2,14 +2,14 @@
 # TAP, for test scripts; sourced.
 n=0 any_failed=0
 
-result() { # NAME STATUS [TEXT]: 0 is good; otherwise the end of TEXT says why it is not
+result() { # NAME STATUS [TEXT]: 0 is good; otherwise the end of TEXT, for people, says why it is not
   n=$((n + 1))
   if [ "$2" -eq 0 ]; then
     echo "ok $n - $1"
     return
   fi
   echo "not ok $n - $1"
-  [ -z "${3:-}" ] || printf '%s\n' "$3" | tail -n 40 | sed 's/^/# /'
+  [ -z "${3:-}" ] || printf '%s\n' "$3" | tail -n 40 | sed 's/^/# /' >&2
   any_failed=1
 }
 

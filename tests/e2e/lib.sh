@@ -7,7 +7,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 99
 
 report() { # NAME STATUS: 0 is good; otherwise `out` says why it is not
-  result "$1" "$2" "$(tail -n 20 out 2>&1)"
+  result "$1" "$2" "$(tail -n 40 out 2>&1)"
 }
 
 passes() { # NAME COMMAND...
@@ -26,7 +26,7 @@ expect() { # NAME STATUS PATTERN COMMAND...
   lines=$(grep -c -e "$pattern" out)
   [ $got -eq "$status" ] && [ "$lines" -eq 1 ]
   good=$?
-  [ $good -eq 0 ] || echo "# status $got, not $status; $lines lines with: $pattern"
+  [ $good -eq 0 ] || echo "# status $got, not $status; $lines lines with: $pattern" >&2
   report "$name" $good
 }
 

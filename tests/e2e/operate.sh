@@ -99,5 +99,9 @@ expect 'a plan for fewer ranks takes over' 0 'restart 2 of 4 in .* s, with lone.
   --launcher './only_one {ranks}' --fallback lone.bin again.bin --dir fallen
 grep -q 'step 12/12' out
 report 'to the end' $?
+printf '#!/bin/sh\nkill -TERM $PPID\nsleep 20 & wait\n' >starting
+chmod +x starting
+expect 'one that is told to end while it starts may be resumed' 3 'told to end outside of the steps' \
+  "$nxrun" --restarts 2 --launcher ./starting again.bin --dir started
 expect 'restarts of nothing' 2 'usage: nxrun --restarts' "$nxrun" --restarts 3
 finish

@@ -105,7 +105,7 @@ await() { # CONDITION [SECONDS]
     eval "$1" && return 0
     sleep 0.2
   done
-  cat "$name.log" >out 2>&1
+  { scontrol show job "$job" | grep -e JobState -e Restarts -e Time=; sinfo -h -N; tail -n 12 "$name.log"; tail -n 6 ctld.log; tail -n 6 slurmd-n1.log; } >out 2>&1
   return 1
 }
 state() { scontrol show job "$job" | sed -n "s/.*$1=\([^ ]*\).*/\1/p"; }
