@@ -136,7 +136,7 @@ static int run_once(const supervisor *s, const char *plan, uint32_t n_ranks, boo
   if (n < 0) return NXR_EXIT_USAGE;
   words[n++] = (char *)(uintptr_t)s->self, words[n++] = (char *)(uintptr_t)plan;
   for (int i = 0; i < s->n_options; i++) words[n++] = s->options[i];
-  if (resume && !has_option(s, "--resume")) words[n++] = (char *)(uintptr_t)"--resume";
+  if (resume && !has_option(s, "--resume")) words[n++] = (char *)(uintptr_t) "--resume";
   words[n] = NULL;
   pid_t process = start(words);
   int status = process > 0 ? wait_for(process) : told_to_end ? NXR_EXIT_STOPPED : NXR_EXIT_FAILED;

@@ -5,7 +5,14 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { YIELDS_PER_LOOK = 16 };
+enum { YIELDS_PER_LOOK = 16, LONGEST_NAP_US = 500 };
+
+/* The longer it has waited, the less a longer nap adds. */
+static void nap(nxr_pause *pause) {
+  uint64_t nap_us = (uint64_t)pause->nap_us * (1 + pause->naps++ / 2);
+  struct timespec time = {.tv_nsec = 1000L * (long)(nap_us < LONGEST_NAP_US ? nap_us : LONGEST_NAP_US)};
+  nanosleep(&time, NULL);
+}
 
 /* A yield that lets another run counts as an involuntary switch; one that finds nobody counts as none. */
 static void look_who_ran(nxr_pause *pause, uint32_t n_yields) {
@@ -16,12 +23,11 @@ static void look_who_ran(nxr_pause *pause, uint32_t n_yields) {
 }
 
 void nxr_pause_once(nxr_pause *pause) {
-  const struct timespec nap = {.tv_nsec = 1000L * pause->nap_us};
   uint32_t polls = pause->polls++, spins = pause->crowded ? 0 : pause->spins;
   if (polls < spins) return;
   uint32_t n_yields = polls - spins;
   bool tired = n_yields >= (pause->crowded ? YIELDS_PER_LOOK : pause->yields);
   if (!tired && !pause->shared && !pause->crowded) look_who_ran(pause, n_yields);
-  if (tired || pause->shared) nanosleep(&nap, NULL);
+  if (tired || pause->shared) nap(pause);
   else sched_yield();
 }

@@ -26,10 +26,11 @@ typedef struct nxr_world {
   uint32_t n_cores;      /* of this host that its ranks may run on; after nxr_world_pin */
   bool has_mpi_threads;  /* several threads of a rank may call MPI */
   bool alone;            /* the others are not there: one rank is bound to see what it takes */
-  bool crowded;          /* more threads than cores on this host: who waits naps, nothing is pinned */
+  bool crowded; /* more threads than cores on this host, or other programs: who waits naps, nothing is
+                 * pinned */
   char (*host_names)[NXR_HOST_BYTES]; /* [size], as each rank's host calls itself */
-  double deadline_s;     /* the longest wait for a rank that gives no sign of life */
-  const char *phase;     /* what the ranks are about, for messages: "while ..." */
+  double deadline_s;                  /* the longest wait for a rank that gives no sign of life */
+  const char *phase;                  /* what the ranks are about, for messages: "while ..." */
 } nxr_world;
 
 /* Starts MPI. A rank that does not come ends the others after `deadline_s`; so it is for everything below. */

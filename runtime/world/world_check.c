@@ -18,13 +18,15 @@ bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *p
   if (is_singleton_of_many(world)) {
     const char *task = getenv("SLURM_PROCID");
     if (!task || strtol(task, NULL, 10) == 0)
-      fprintf(stderr, "nxrun: srun started %s separate runs of one rank, because this MPI does not speak "
+      fprintf(stderr,
+              "nxrun: srun started %s separate runs of one rank, because this MPI does not speak "
               "its protocol: start them with mpiexec -n %u nxrun %s\n",
               getenv("SLURM_NTASKS"), n_ranks, plan_path);
     return false;
   }
   if (world->rank == 0 && world->size != n_ranks)
-    nxr_fault_set(&fault, "%s is a plan for %u rank%s, and this is a run of %u: start it with\n"
+    nxr_fault_set(&fault,
+                  "%s is a plan for %u rank%s, and this is a run of %u: start it with\n"
                   "  mpiexec -n %u nxrun %s\nor make a plan for %u with\n"
                   "  nxcfg plan FILE --world-size %u -o %s",
                   plan_path, n_ranks, n_ranks == 1 ? "" : "s", world->size, n_ranks, plan_path, world->size,
@@ -80,6 +82,12 @@ static void pin_to(uint32_t first, uint32_t n, const cpu_set_t *allowed) {
   sched_setaffinity(0, sizeof own, &own);
 }
 
+/* NXRUN_CORES=shared: other programs run on this host, so no core is a rank's own. */
+static bool shares_cores(void) {
+  const char *asked = getenv("NXRUN_CORES");
+  return asked && strcmp(asked, "shared") == 0;
+}
+
 void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
   uint32_t n_threads = plan->run->n_threads, need = world->local_size * n_threads;
   cpu_set_t own, all;
@@ -94,6 +102,7 @@ void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
     fprintf(stderr, "nxrun: %u rank%s of %u thread%s share %u core%s of a host: it runs, but slowly\n",
             world->local_size, world->local_size == 1 ? "" : "s", n_threads, n_threads == 1 ? "" : "s",
             world->n_cores, world->n_cores == 1 ? "" : "s");
+  world->crowded |= shares_cores();
   /* Where a rank has fewer cores than its host, the launcher has given it its own. */
   bool bound = !CPU_EQUAL(&own, &all);
   if (!world->crowded && !bound) pin_to(world->local_rank * n_threads, n_threads, &all);

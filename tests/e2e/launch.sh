@@ -5,6 +5,7 @@
 set -u
 nxrun=$(realpath "$1") nxdata=$(realpath "$2") small=$(realpath "$3") comm_check=$(realpath "$4") mpiexec=$5
 . "$(dirname "$0")/lib.sh"
+unset NXRUN_CORES # as users start it
 
 printf '%2000s' 'A text to train on. ' >text
 "$nxdata" build text -o data >out 2>&1 || exit 99

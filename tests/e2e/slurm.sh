@@ -110,6 +110,7 @@ await() { # CONDITION [SECONDS]
 }
 state() { scontrol show job "$job" | sed -n "s/.*$1=\([^ ]*\).*/\1/p"; }
 leaves_queue() { # Slurm itself would wait two minutes, and hears nothing of this before the job is all over.
+  sleep 2 # a node refuses a job in the second in which it ended it
   await 'scontrol update JobId="$job" StartTime=now; [ "$(state JobState)" = RUNNING ]' 2>/dev/null
 }
 goes_on() { # NAME: from the queue to the end, with the weights of the run that nothing stopped
