@@ -7,7 +7,7 @@
 set -u
 . "$(dirname "$0")/../tap.sh"
 what=$1 source=$(realpath "$2") nxcfg=$(realpath "$3") nxdata=$(realpath "$4") nxrun=${5:+$(realpath "$5")}
-train="conf/megatron/fp8.sh conf/neox/experts.yml conf/nxdt/lora.yaml conf/nxdt/orpo.yaml conf/xorl/qlora.yaml"
+train="conf/neox/experts.yml conf/nxdt/orpo.yaml"
 steps=2
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT

@@ -21,8 +21,8 @@ typedef struct variant {
   unsigned n_ranks;
   const char *overrides;
   double tolerance, norm_tolerance;
-  bool bf16;         /* compared with the record in bf16 */
-  const char *of;    /* of families alone whose config.json has one of these keys; NULL: of all */
+  bool bf16;      /* compared with the record in bf16 */
+  const char *of; /* of families alone whose config.json has one of these keys; NULL: of all */
 } variant;
 
 static const char mixtures[] = "num_local_experts num_experts n_routed_experts",
@@ -212,14 +212,16 @@ static void compare(const char *family, const variant *v, const json_t *record) 
 }
 
 /* The families that were recorded, one a folder. */
-static int list_families(char **families) {
+/* Those of the share. */
+static int list_families(char **families, const training_share *share) {
   char path[512];
   snprintf(path, sizeof path, "%s/families", recorded);
   struct dirent **entries;
   int n_entries = scandir(path, &entries, NULL, alphasort), n = 0;
   if (n_entries < 0) tap_bail("cannot read %s", path);
   for (int i = 0; i < n_entries; i++) {
-    if (entries[i]->d_name[0] != '.' && n < FAMILIES_MAX) families[n++] = strdup(entries[i]->d_name);
+    bool is_meant = entries[i]->d_name[0] != '.' && training_is_in(share, (size_t)i);
+    if (is_meant && n < FAMILIES_MAX) families[n++] = strdup(entries[i]->d_name);
     free(entries[i]);
   }
   free(entries);
@@ -231,7 +233,9 @@ int main(int argc, char **argv) {
   char *found[FAMILIES_MAX], **families = found;
   recorded = argv[1];
   in_turn = argc > 2 && strcmp(argv[2], "--in-turn") == 0;
-  int n_named = argc - 2 - in_turn, n_found = n_named > 0 ? 0 : list_families(found);
+  training_share share = training_share_of(argv[2 + in_turn]);
+  int n_named = share.n > 1 ? 0 : argc - 2 - in_turn,
+      n_found = n_named > 0 ? 0 : list_families(found, &share);
   int n = n_named > 0 ? n_named : n_found;
   if (n_named > 0) families = argv + 2 + in_turn;
   for (unsigned n_ranks = 1; n_ranks <= 2; n_ranks++) train_all(families, n, n_ranks);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against PyTorch's float8 types: `test_fp8 RECORDED` trains the tiny Llama of record_fp8.py with each
- * recipe, on one rank and on meshes, and compares loss and gradient norm of every step. A number that lies on
- * a border is rounded up or down by the last bit of the sum that made it: so differences grow with the steps,
- * and the first step, before any update, is compared more strictly. */
+/* nxrun against PyTorch's float8 types: `test_fp8 RECORDED [KofN]` trains the tiny Llama of record_fp8.py
+ * with each recipe, on one rank and on meshes, and compares loss and gradient norm of every step. A number
+ * that lies on a border is rounded up or down by the last bit of the sum that made it: so differences grow
+ * with the steps, and the first step, before any update, is compared more strictly. */
 #include "schema/fp8.h"
 #include "tests/parity/training.h"
 #include "tests/tap.h"
@@ -33,7 +33,8 @@ static const double first_tolerance = 2e-6, first_norm_tolerance = 5e-4, toleran
                     norm_tolerance = 1e-2;
 
 static const char *recorded;
-static json_t *cases;
+static training_share share;
+static json_t *cases; /* those of the share */
 
 static void folder_of(char *folder, size_t n_bytes, const char *name, const variant *v) {
   snprintf(folder, n_bytes, "fp8-%s-%s", name, v->name);
@@ -66,9 +67,8 @@ static void compile(const char *name, const json_t *settings, const variant *v) 
            "--model-config %s/lora/nf4/base/config.json --set 'nx:data.path=[%s/tokens]' "
            "--set nx:run.init_from=%s/lora/nf4/base/model.safetensors %s %s",
            recorded, recorded, recorded, recipe, v->overrides);
-  training_compile(
-      &(training){.folder = folder, .config = training_recorded, .overrides = overrides,
-                  .n_ranks = v->n_ranks});
+  training_compile(&(training){
+      .folder = folder, .config = training_recorded, .overrides = overrides, .n_ranks = v->n_ranks});
 }
 
 static const char *recipe_of(const json_t *record) {
@@ -77,6 +77,7 @@ static const char *recipe_of(const json_t *record) {
 
 static void train_all(unsigned n_ranks) {
   static char words[1 << 13];
+  char together[64];
   size_t used = 0;
   const char *name;
   json_t *record;
@@ -90,7 +91,8 @@ static void train_all(unsigned n_ranks) {
       if (used >= sizeof words) tap_bail("too many cases");
     }
   }
-  training_together(n_ranks, "fp8", words);
+  snprintf(together, sizeof together, "fp8-%s", share.name);
+  training_together(n_ranks, together, words);
 }
 
 static void compare(const char *name, const json_t *record, const variant *v) {
@@ -165,16 +167,27 @@ static void compare_experts(const char *recipe) {
   tap_report(good, "experts of every mesh round alike: %s", recipe);
 }
 
+static void pick_cases(const json_t *all) {
+  const char *name;
+  json_t *record, *every = json_object_get(all, "cases");
+  size_t n = 0;
+  cases = json_object();
+  json_object_foreach(every, name, record) {
+    if (training_is_in(&share, n++)) json_object_set(cases, name, record);
+  }
+}
+
 int main(int argc, char **argv) {
   char path[512];
   const char *name;
   json_t *record;
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   recorded = argv[1];
+  share = training_share_of(argv[2]);
   snprintf(path, sizeof path, "%s/fp8.json", recorded);
   json_t *all = json_load_file(path, 0, NULL);
-  cases = json_object_get(all, "cases");
-  if (cases == NULL) tap_bail("cannot read %s", path);
+  if (all == NULL) tap_bail("cannot read %s", path);
+  pick_cases(all);
   const json_t *rounding = json_object_get(all, "rounding");
   compare_rounding("e4m3", json_object_get(rounding, "e4m3"), &nx_fp8_rows[NX_FP8_E4M3]);
   compare_rounding("e5m2", json_object_get(rounding, "e5m2"), &nx_fp8_rows[NX_FP8_E5M2]);
@@ -183,8 +196,9 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < N_VARIANTS; i++)
       if (is_run(recipe_of(record), &variants[i])) compare(name, record, &variants[i]);
   }
-  compare_experts("delayed");
-  compare_experts("mxfp8");
+  if (training_is_in(&share, 0)) compare_experts("delayed");
+  if (training_is_in(&share, 0)) compare_experts("mxfp8");
+  json_decref(cases);
   json_decref(all);
   return tap_end();
 }

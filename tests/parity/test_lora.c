@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against PEFT: `test_lora RECORDED CASE...` trains adapters beside the tiny models of transformers,
+/* nxrun against PEFT: `test_lora RECORDED [KofN]` trains adapters beside the tiny models of transformers,
  * from those that PEFT saved, on one rank in fp32 and bf16 and on meshes in fp32, and compares with what PEFT
  * made of them (record_lora.py): loss and gradient norm of every step, and the adapters at the end. */
 #include "tests/parity/training.h"
@@ -96,12 +96,14 @@ static const variant variants[] = {
 enum { N_VARIANTS = sizeof variants / sizeof *variants };
 
 static const char *recorded;
+static training_share share;
 
 static void folder_of(char *folder, size_t n_bytes, const lora_case *c, const variant *v) {
   snprintf(folder, n_bytes, "lora-%s%s-%s", c->name, c->made ? c->made : "", v->name);
 }
 
 static bool is_run(size_t which, size_t how) {
+  if (!training_is_in(&share, which + how)) return false;
   bool experts = strncmp(cases[which].name, "experts", strlen("experts")) == 0;
   if (strstr(variants[how].overrides, "mesh.expert") && !experts) return false;
   if (experts && variants[how].bf16) return false; /* not recorded */
@@ -125,6 +127,7 @@ static void compile(const lora_case *c, const variant *v) {
 
 static void train_all(unsigned n_ranks) {
   static char words[1 << 14];
+  char name[64];
   size_t used = 0;
   for (size_t i = 0; i < N_CASES; i++)
     for (size_t j = 0; j < N_VARIANTS; j++) {
@@ -135,7 +138,8 @@ static void train_all(unsigned n_ranks) {
       used += (size_t)snprintf(words + used, sizeof words - used, "%s ", folder);
     }
   if (used >= sizeof words) tap_bail("too many cases");
-  training_together(n_ranks, "lora", words);
+  snprintf(name, sizeof name, "lora-%s", share.name);
+  training_together(n_ranks, name, words);
 }
 
 static void read_expected(const lora_case *c, const variant *v, training_result *expected) {
@@ -189,8 +193,9 @@ static void compare(const lora_case *c, const variant *v) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   recorded = argv[1];
+  share = training_share_of(argv[2]);
   for (unsigned n_ranks = 1; n_ranks <= 2; n_ranks++) train_all(n_ranks);
   for (size_t i = 0; i < N_CASES; i++)
     for (size_t j = 0; j < N_VARIANTS; j++)

@@ -34,8 +34,12 @@ static job jobs[JOBS_MAX];
 static size_t n_jobs;
 
 static training request_of(const char *folder, const mesh *at, const char *overrides) {
-  return (training){.folder = folder, .config = base, .overrides = overrides, .arguments = at->arguments,
-                    .n_ranks = at->n_ranks, .gradients = true};
+  return (training){.folder = folder,
+                    .config = base,
+                    .overrides = overrides,
+                    .arguments = at->arguments,
+                    .n_ranks = at->n_ranks,
+                    .gradients = true};
 }
 
 static void compile(const char *name, const char *family, const mesh *at, int delay) {
@@ -187,8 +191,8 @@ static void test_delays(void) {
 
 /* "1of4": the first of every four families; else those whose names begin so. */
 static bool is_meant(const char *which, size_t family) {
-  size_t first, n;
-  if (sscanf(which, "%zuof%zu", &first, &n) == 2) return n > 0 && family % n == first % n;
+  training_share share = training_share_of(which);
+  if (share.n > 1) return training_is_in(&share, family);
   return strncmp(families[family].name, which, strlen(which)) == 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nxrun against PyTorch on pairs of answers: `test_preferences RECORDED` trains DPO and ORPO on the pairs
- * that were recorded (record_preferences.py), on one rank and on meshes, and compares the loss, the gradient
- * norm and the rewards of every step, and the first gradients. */
+/* nxrun against PyTorch on pairs of answers: `test_preferences RECORDED [KofN]` trains DPO and ORPO on the
+ * pairs that were recorded (record_preferences.py), on one rank and on meshes, and compares the loss, the
+ * gradient norm and the rewards of every step, and the first gradients. */
 #include "tests/parity/training.h"
 #include "tests/tap.h"
 
@@ -49,6 +49,7 @@ enum { N_VARIANTS = sizeof variants / sizeof *variants };
 
 static const double loss_tolerance = 1e-6, norm_tolerance = 1e-5, gradient_tolerance = 1e-5;
 static const char *recorded;
+static training_share share;
 
 static void folder_of(char *folder, size_t n_bytes, const objective *o, const variant *v) {
   snprintf(folder, n_bytes, "preferences-%s-%s", o->name, v->name);
@@ -71,17 +72,19 @@ static void compile(const objective *o, const variant *v) {
 
 static void train_all(unsigned n_ranks) {
   static char words[1 << 14];
+  char name[64];
   size_t used = 0;
   for (size_t i = 0; i < N_OBJECTIVES; i++)
     for (size_t j = 0; j < N_VARIANTS; j++) {
       char folder[256];
-      if (variants[j].n_ranks != n_ranks) continue;
+      if (variants[j].n_ranks != n_ranks || !training_is_in(&share, i + j)) continue;
       compile(&objectives[i], &variants[j]);
       folder_of(folder, sizeof folder, &objectives[i], &variants[j]);
       used += (size_t)snprintf(words + used, sizeof words - used, "%s ", folder);
     }
   if (used >= sizeof words) tap_bail("too many cases");
-  training_together(n_ranks, "preferences", words);
+  snprintf(name, sizeof name, "preferences-%s", share.name);
+  training_together(n_ranks, name, words);
 }
 
 static json_t *read_record(const objective *o) {
@@ -144,10 +147,12 @@ static void compare(const objective *o, const variant *v) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   recorded = argv[1];
+  share = training_share_of(argv[2]);
   for (unsigned n_ranks = 1; n_ranks <= 2; n_ranks++) train_all(n_ranks);
   for (size_t i = 0; i < N_OBJECTIVES; i++)
-    for (size_t j = 0; j < N_VARIANTS; j++) compare(&objectives[i], &variants[j]);
+    for (size_t j = 0; j < N_VARIANTS; j++)
+      if (training_is_in(&share, i + j)) compare(&objectives[i], &variants[j]);
   return tap_end();
 }

@@ -89,6 +89,16 @@ static const char *output_of(const char *folder) {
   return path;
 }
 
+training_share training_share_of(const char *word) {
+  training_share share = {.name = word};
+  if (word && sscanf(word, "%zuof%zu", &share.first, &share.n) == 2 && share.n > 0) return share;
+  return (training_share){0, 1, "all"};
+}
+
+bool training_is_in(const training_share *share, size_t which) {
+  return which % share->n == share->first % share->n;
+}
+
 void training_compile(const training *request) {
   const char *folder = request->folder;
   write_config(request);
@@ -141,7 +151,7 @@ bool training_compare(const training_result *expected, const training_result *ac
     }
   }
   tap_note("%zu steps: loss within %.1e (tolerance %.0e), gradient norm within %.1e (tolerance %.0e)",
-         expected->n_steps, worst_loss, tolerance, worst_norm, norm_tolerance);
+           expected->n_steps, worst_loss, tolerance, worst_norm, norm_tolerance);
   return true;
 }
 
@@ -178,7 +188,7 @@ bool training_compare_tensors(const char *expected_path, const char *actual_path
   bool good = expected.n_tensors == actual.n_tensors;
   if (!good)
     tap_note("%llu tensors instead of %llu", (unsigned long long)actual.n_tensors,
-           (unsigned long long)expected.n_tensors);
+             (unsigned long long)expected.n_tensors);
   for (uint64_t i = 0; i < expected.n_tensors; i++) {
     const nxr_safetensor *tensor = &expected.tensors[i], *other = nxr_safetensors_find(&actual, tensor->name);
     double distance = other ? tensor_distance(tensor, other) : INFINITY;
@@ -189,7 +199,7 @@ bool training_compare_tensors(const char *expected_path, const char *actual_path
   }
   if (good)
     tap_note("%llu tensors within %.1e (tolerance %.0e)", (unsigned long long)expected.n_tensors, worst,
-           tolerance);
+             tolerance);
   nxr_safetensors_close(&expected);
   nxr_safetensors_close(&actual);
   return good;

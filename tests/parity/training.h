@@ -44,6 +44,15 @@ static const char training_recorded[] =
     "run: {seed: 7}\n";
 #define SET(path, value) " --set nx:" path "=" value
 
+/* The cases that one start of a test tries: "2of3", the second of every three; NULL, or another word: all. */
+typedef struct training_share {
+  size_t first, n;
+  const char *name; /* the word, or "all" */
+} training_share;
+
+training_share training_share_of(const char *word);
+bool training_is_in(const training_share *share, size_t which);
+
 /* Ends the program (exit 1) when anything fails. */
 void training_run(const training *request, training_result *result);
 /* The same in parts: the plan alone; then many by train_plans, told by its words; then what came out of
