@@ -104,8 +104,7 @@ static json_t *number_schema(const writing *w, const nxc_domain *domain, bool in
 
 static json_t *list_schema(const writing *w, const nxc_domain *domain) {
   json_t *list = of_type("array");
-  if (domain->type == NXC_TYPE_LIST_STR)
-    json_object_set_new(list, "items", of_type("string"));
+  if (domain->type == NXC_TYPE_LIST_STR) json_object_set_new(list, "items", of_type("string"));
   else if (domain->type != NXC_TYPE_LIST)
     json_object_set_new(list, "items", number_schema(w, domain, domain->type == NXC_TYPE_LIST_INT));
   return or_interpolation(list);
@@ -135,8 +134,8 @@ static json_t *type_schema(const writing *w, const nxc_option_row *row) {
 /* -- options --------------------------------------------------------------------------------------------- */
 
 static const char *describe(const writing *w, const nxc_option_row *row) {
-  static const char *const statuses[] = {[NXC_EXECUTED] = "", [NXC_CHECKED] = "nxrun ignores it: ",
-                                         [NXC_REFUSED] = "nxrun cannot run it: "};
+  static const char *const statuses[] = {
+      [NXC_EXECUTED] = "", [NXC_CHECKED] = "nxrun ignores it: ", [NXC_REFUSED] = "nxrun cannot run it: "};
   const char *text = row->doc ? row->doc : "";
   if (row->status != NXC_EXECUTED && row->why != NULL)
     text = nxc_arena_printf(w->arena, "%s %s%s.", text, statuses[row->status], row->why);
@@ -263,12 +262,12 @@ static bool has_variables(const writing *w) {
 
 static json_t *dialect_schema(const writing *w, const char *name) {
   const char *title = nxc_arena_printf(w->arena, "Training configuration of the dialect %s", name);
-  json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "$schema",
-                           "https://json-schema.org/draft/2020-12/schema", "title", title, "description",
-                           "Made by nxcfg schema; nxcfg validate checks much more.", "type", "object",
-                           "properties", "additionalProperties", has_variables(w), "$defs", "interpolation",
-                           "type", "string", "pattern", INTERPOLATION, "exponent", "type", "string",
-                           "pattern", EXPONENT);
+  json_t *root =
+      json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "$schema",
+                "https://json-schema.org/draft/2020-12/schema", "title", title, "description",
+                "Made by nxcfg schema; nxcfg validate checks much more.", "type", "object", "properties",
+                "additionalProperties", has_variables(w), "$defs", "interpolation", "type", "string",
+                "pattern", INTERPOLATION, "exponent", "type", "string", "pattern", EXPONENT);
   for (size_t i = 0; i < w->dialect->n_options; i++) {
     const nxc_option_row *row = &w->dialect->options[i];
     if (nxc_in_version(row->versions, row->n_versions, w->version)) add_option(w, root, row);

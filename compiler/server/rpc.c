@@ -29,8 +29,9 @@ static long unit_at(const char *text, const char *end) {
   return strspn(digits, "0123456789abcdefABCDEF") == 4 ? strtol(digits, NULL, 16) : -1;
 }
 
-/* An editor may hold what no text of ours does, a NUL or half of a pair of surrogates, and its message must be
- * read all the same, or every later change would meet another text. Each becomes another unit of one place. */
+/* An editor may hold what no text of ours does, a NUL or half of a pair of surrogates, and its message must
+ * be read all the same, or every later change would meet another text. Each becomes another unit of one
+ * place. */
 static void mend_escapes(char *body, size_t n_bytes) {
   const char *end = body + n_bytes;
   for (char *at = body; (at = memchr(at, '\\', (size_t)(end - at))) != NULL;) {

@@ -32,8 +32,10 @@ static const char text[] = "model_source: hf\n"
                            "  num_layers: 4\n"
                            "precision:\n"
                            "  type: mixed_precison\n"
-                           "gr\xC3\xB6\xC3\x9F" "e: 4\n"
-                           "name: \"${gr\xC3\xB6\xC3\x9F" "e}\"\n";
+                           "gr\xC3\xB6\xC3\x9F"
+                           "e: 4\n"
+                           "name: \"${gr\xC3\xB6\xC3\x9F"
+                           "e}\"\n";
 
 static json_t *place(const char *in, const char *word, size_t behind) {
   const char *at = strstr(in, word);
@@ -193,7 +195,8 @@ static void check_characters(client *c) {
 
 /* A change with these characters is judged: if it were lost, all that follow would meet another text. */
 static void check_escapes(client *c) {
-  static const char *const odd[] = {"\\u0000", "\\ud83d", "\\uDE00", "\\ud83dx", "\\\\ud83d", "\\ud83d\\ude00"};
+  static const char *const odd[] = {"\\u0000",  "\\ud83d",   "\\uDE00",
+                                    "\\ud83dx", "\\\\ud83d", "\\ud83d\\ude00"};
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     char message[512];
     snprintf(message, sizeof message,
