@@ -115,7 +115,7 @@ static int report_foreign(const validation *all, size_t n_files) {
 
 /* A repair may uncover what another mends; what goes in circles ends. */
 static void mend_all(nxc_arena *arena, validation *all, size_t n_files) {
-  enum { PASSES_MAX = 10 };
+  enum { PASSES_MAX = 100 };
   all->fixes = nxc_fixes_new(arena, all->asked->unsafe);
   for (int pass = 0; pass < PASSES_MAX; pass++) {
     nxc_parallel(n_files, judge, gather, all);

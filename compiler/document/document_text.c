@@ -61,6 +61,13 @@ static const struct {
     {"did not find expected '-' indicator", "the indentation fits no open list here", NULL},
 };
 
+static bool is_indented_by_tab(nxc_span at) {
+  size_t n_bytes, n_spaces = 0;
+  const char *line = at.source ? nxc_source_line(at.source, at.line, &n_bytes) : NULL;
+  while (line != NULL && n_spaces < n_bytes && line[n_spaces] == ' ') n_spaces++;
+  return line != NULL && n_spaces < n_bytes && line[n_spaces] == '\t';
+}
+
 void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
                        nxc_span opened) {
   const char *message = problem ? problem : "this is not YAML", *fix = NULL;
@@ -69,6 +76,10 @@ void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, con
     message = syntax_texts[i].message;
     fix = syntax_texts[i].fix;
     break;
+  }
+  if (is_indented_by_tab(at)) {
+    message = "this line is indented with a tab, which YAML does not take";
+    fix = "indent with spaces";
   }
   const nxc_remark remark = {opened, context};
   nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1001",

@@ -110,6 +110,9 @@ static void refuses_what_is_no_document(void **state) {
     if (nxc_sink_n_findings(sink) != 1) fail_msg("%s: %s", rows[i].bytes, findings());
     assert_string_equal(nxc_sink_finding(sink, 0)->id, rows[i].id);
   }
+  sink = nxc_sink_new(arena);
+  read_bytes("a:\n\tb: 1\n", 9);
+  assert_string_equal(findings(), "NX1001 2:1+1 this line is indented with a tab, which YAML does not take");
 }
 
 static void reads_bom_crlf_and_comments_with_tabs(void **state) {

@@ -66,6 +66,15 @@ changed=$(diff -r "$work.before" "$work" | grep -c '^<')
 [ "$changed" -le "$((n_mended * 2))" ]
 result "no other line changes" $? "$changed lines of $n_mended files"
 
+{
+  printf 'TENSOR=1\nargs=()\n'
+  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do echo 'args+=(--tensor-model-parallel-size $TENSR)'; done
+  echo 'torchrun pretrain_gpt.py "${args[@]}" --mock-data'
+} >"$work/often.sh"
+"$nxcfg" validate --fix -q "$work/often.sh" >/dev/null
+! grep -q TENSR "$work/often.sh"
+result "a misspelling that comes fourteen times is mended at once" $?
+
 # What a person has to find the same: the rights of a script, links, standard input, the exit status.
 cp keys.yaml "$work/run.yaml"
 chmod 750 "$work/run.yaml"
