@@ -167,8 +167,8 @@ static inline float vec_exp(float x) {
   return x < -87.33F ? 0.0F : y;
 }
 
-/* 2^x within 2 ulp for x < 128, 0 below -126, as weights of a softmax are made (the polynomial is Cephes').
- */
+/* 2^x within 2 ulp for x < 128, 0 below -126, NaN of NaN, as weights of a softmax are made (the polynomial is
+ * Cephes'). */
 static inline float vec_exp2_weight(float x) {
   float shifted = x + vec_whole, r = x - (shifted - vec_whole);
   float p = 1.535336188319500E-4F;
@@ -179,7 +179,7 @@ static inline float vec_exp2_weight(float x) {
   p = p * r + 6.931472028550421E-1F;
   p = p * r + 1.0F;
   float y = vec_scaled(p, shifted);
-  return x < -126.0F ? 0.0F : y;
+  return x >= -126.0F ? y : 0.0F > x ? 0.0F : x;
 }
 
 /* erf(x) within 1.1 ulp (after N. Juffa): an odd polynomial below 0.93, 1 - e^polynomial above. */

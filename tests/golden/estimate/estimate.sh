@@ -10,10 +10,9 @@ while IFS= read -r line; do
   name=${line%% |*}
   # shellcheck disable=SC2086
   printed=$("$nxcfg" ${line#*| } 2>&1 </dev/null; echo "exit $?")
-  printf '%s\n' "$printed" | sed '/^plan_id/d; s/and [0-9]* more (validate/and more (validate/; s/[0-9]* rules skipped/rules skipped/' >printed.txt
-  golden "$line" "$name.out" <printed.txt
+  printf '%s\n' "$printed" | sed '/^plan_id/d; s/and [0-9]* more (validate/and more (validate/; s/[0-9]* rules skipped/rules skipped/' |
+    golden "$line" "$name.out"
 done <cases.txt
-rm -f printed.txt
 
 LC_ALL=C awk -f sums.awk ./*.out >sums.txt
 [ "$(grep -vc '^[0-9]* tables$' sums.txt)" -eq 0 ] && [ "$(sed -n 's/ tables$//p' sums.txt)" -ge 12 ]
