@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/commands/estimate.h"
+#include "compiler/commands/own_advice.h"
 
 #include "compiler/program/emit/emit_forecast.h"
 
@@ -47,83 +47,76 @@ bool nxc_estimate_compile(const nxc_estimate_request *asked, const nxc_request *
   return compiled->settings != NULL;
 }
 
+/* What the allocator holds more, and what driver and communicators take. */
+static double bytes_on(const nxc_machine *machine, double bytes) {
+  if (!is_accelerator(machine)) return bytes;
+  return bytes * machine->device->allocator + (double)machine->device->reserved_bytes;
+}
+
+static double *bytes_of_stages(const nxc_own_estimate *own, const nxc_system *system,
+                               const nxc_machine *machine, nxc_arena *arena) {
+  uint32_t n_stages = own->training.layout.pipeline;
+  double *bytes = nxc_arena_array(arena, n_stages, sizeof *bytes);
+  for (uint32_t stage = 0; stage < n_stages; stage++) {
+    nxc_own_memory m = nxc_own_memory_of_stage(system, &own->sizes, &own->training, stage, arena);
+    bytes[stage] = bytes_on(machine, m.total);
+  }
+  return bytes;
+}
+
 static void time_on(const nxc_machine *machine, const nxc_system *system, nxc_arena *arena,
                     nxc_own_estimate *own) {
   own->timed = is_accelerator(machine);
   if (!own->timed) return;
   own->held_bytes = own->memory.total * machine->device->allocator;
-  own->device_bytes = own->held_bytes + (double)machine->device->reserved_bytes;
+  own->device_bytes = bytes_on(machine, own->memory.total);
   own->time = nxc_own_time_of(system, &own->sizes, &own->training, machine, arena);
 }
 
-/* Findings, which were told already where they are of the file as it is, go to the sink. */
-static nxc_own_estimate estimate_own(const nxc_estimate_request *asked, const nxc_request *request,
-                                     nxc_arena *arena, nxc_sink *sink) {
-  nxc_own_estimate own = {0};
-  nxc_sink *obstacles = nxc_sink_new(arena);
-  if (!nxc_estimate_compile(asked, request, arena, sink, &own.compiled, &own.assumed)) return own;
-  const char *name = asked->system ? asked->system : own.compiled.dialect->name;
-  const nxc_system *system = nxc_system_open(arena, name);
-  if (system == NULL) return own;
-  own.system = name;
-  if (!nxc_training_read(own.compiled.settings, obstacles, &own.training)) {
-    own.lacks = nxc_sink_finding(obstacles, 0)->message;
-    return own;
-  }
-  own.sizes = nxc_sizes_read(&own.training, own.compiled.settings);
-  own.memory = nxc_own_memory_of(system, &own.sizes, &own.training, arena);
-  time_on(asked->machine, system, arena, &own);
-  return own;
+void nxc_own_estimate_sizes(nxc_own_estimate *own, const nxc_estimate_request *asked, nxc_arena *arena) {
+  const nxc_system *system = nxc_system_open(arena, own->system);
+  own->sizes = nxc_sizes_read(&own->training, own->compiled.settings);
+  own->memory = nxc_own_memory_of(system, &own->sizes, &own->training, arena);
+  own->stage_bytes = bytes_of_stages(own, system, asked->machine, arena);
+  time_on(asked->machine, system, arena, own);
 }
 
 nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
                                        nxc_arena *arena) {
-  return estimate_own(asked, request, arena, nxc_sink_new(arena));
+  nxc_own_estimate own = {.findings = nxc_sink_new(arena)};
+  nxc_sink *obstacles = nxc_sink_new(arena);
+  if (!nxc_estimate_compile(asked, request, arena, own.findings, &own.compiled, &own.assumed)) return own;
+  const char *name = asked->system ? asked->system : own.compiled.dialect->name;
+  if (nxc_system_open(arena, name) == NULL) return own;
+  own.system = name;
+  if (nxc_training_read(own.compiled.settings, obstacles, &own.training))
+    nxc_own_estimate_sizes(&own, asked, arena);
+  else own.lacks = nxc_sink_finding(obstacles, 0)->message;
+  return own;
 }
 
 /* ---- judging ---- */
 
-static uint64_t bytes_of(const nxc_own_estimate *own) {
+uint64_t nxc_own_bytes(const nxc_own_estimate *own) {
   return (uint64_t)(own->timed ? own->device_bytes : own->memory.total);
-}
-
-typedef struct own_source {
-  const nxc_estimate_request *asked;
-  const nxc_request *request;
-  nxc_arena *arena;
-} own_source;
-
-/* The file with these settings set as well, judged by its system's rules. */
-static uint64_t need_of_own_after(const void *context, const nxc_change *changes, size_t n_changes) {
-  const own_source *source = context;
-  nxc_arena *arena = source->arena;
-  nxc_arena_mark mark = nxc_arena_mark_now(arena);
-  nxc_request request = *source->request;
-  nxc_estimate_request asked = *source->asked;
-  nxc_sink *sink = nxc_sink_new(arena);
-  const char **sets = nxc_arena_array(arena, request.n_sets + n_changes, sizeof *sets);
-  for (size_t i = 0; i < request.n_sets; i++) sets[i] = request.sets[i];
-  for (size_t i = 0; i < n_changes; i++)
-    sets[request.n_sets++] = nxc_arena_printf(arena, "nx:%s=%s", nxc_setting_path(changes[i].setting),
-                                              nxc_value_show(arena, &changes[i].value));
-  request.sets = sets;
-  nxc_own_estimate own = estimate_own(&asked, &request, arena, sink);
-  bool good = own.system != NULL && own.lacks == NULL && nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0;
-  uint64_t need = good ? bytes_of(&own) : 0;
-  nxc_arena_rewind(arena, mark);
-  return need;
 }
 
 enum { N_LINES_TOLD = 3 };
 
-static void judge_own(const own_source *source, const nxc_estimate *estimate, const char *unjudged,
+static void judge_own(nxc_own_advice *advice, const nxc_estimate *estimate, const char *unjudged,
                       nxc_sink *sink) {
   const nxc_own_estimate *own = &estimate->own;
-  nxc_arena *arena = source->arena;
+  nxc_arena *arena = advice->arena;
   const char *largest[N_LINES_TOLD];
-  nxc_memory_need need = {.whose = own->system, .bytes = bytes_of(own), .limit_bytes = estimate->limit_bytes,
-                          .limit_source = estimate->limit_source, .largest = largest,
-                          .unjudged = unjudged, .after = need_of_own_after, .context = source};
+  nxc_memory_need need = {.whose = own->system,
+                          .bytes = nxc_own_bytes(own),
+                          .limit_bytes = estimate->limit_bytes,
+                          .limit_source = estimate->limit_source,
+                          .largest = largest,
+                          .unjudged = unjudged,
+                          .after = nxc_own_after,
+                          .context = advice,
+                          .step_s = own->time.step_s};
   for (size_t i = 0; i < own->memory.n_lines && i < N_LINES_TOLD; i++)
     largest[need.n_largest++] = nxc_arena_printf(arena, "%s: %s", own->memory.lines[i].row->name,
                                                  nxc_bytes_show(arena, (uint64_t)own->memory.lines[i].bytes));
@@ -140,9 +133,9 @@ static bool is_nxruns(const nxc_estimate_request *asked, const char *system) {
   return asked->machine != NULL ? !is_accelerator(asked->machine) : strcmp(system, "nx") == 0;
 }
 
-static void judge(const own_source *source, const nxc_settings *settings, const nx_plan *plan,
+static void judge(nxc_own_advice *advice, const nxc_settings *settings, const nx_plan *plan,
                   const nxc_sink *obstacles, nxc_sink *sink, nxc_estimate *out) {
-  const nxc_estimate_request *asked = source->asked;
+  const nxc_estimate_request *asked = advice->asked;
   bool by_own = out->own.system != NULL && out->own.lacks == NULL;
   bool by_plan = plan != NULL && is_nxruns(asked, by_own ? out->own.system : NULL);
   out->limit_bytes = asked->memory_bytes ? asked->memory_bytes
@@ -150,12 +143,12 @@ static void judge(const own_source *source, const nxc_settings *settings, const 
                                          : 0;
   out->limit_source = asked->memory_bytes ? "--memory" : asked->machine ? asked->machine->name : NULL;
   if (out->limit_bytes == 0) return;
-  nxc_arena *arena = source->arena;
+  nxc_arena *arena = advice->arena;
   const char *obstacle = plan ? NULL : nxc_obstacles_show(obstacles, arena);
   const char *no_plan = plan ? NULL : nxc_arena_printf(arena, "nxrun has no plan of it: %s", obstacle);
   out->memory_judged = by_plan || by_own;
   if (by_plan) nxc_memory_check(settings, plan, out->limit_bytes, out->limit_source, arena, sink);
-  else if (by_own) judge_own(source, out, no_plan, sink);
+  else if (by_own) judge_own(advice, out, no_plan, sink);
   else nxc_memory_skip(out->own.lacks && !asked->nxrun_alone ? out->own.lacks : obstacle, sink);
 }
 
@@ -178,12 +171,14 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_requ
                                const nxc_settings *settings, const nx_plan *plan, const nxc_sink *obstacles,
                                nxc_arena *arena, nxc_sink *sink) {
   nxc_estimate estimate = {.machine = asked->machine};
-  const own_source source = {asked, request, arena};
+  nxc_own_advice advice = {
+      .asked = asked, .request = request, .own = &estimate.own, .arena = arena, .scratch = nxc_arena_new()};
   if (!asked->nxrun_alone) {
     estimate.own = nxc_own_estimate_make(asked, request, arena);
     tell_unused(asked, estimate.own.compiled.settings, arena, sink);
   }
-  judge(&source, settings, plan, obstacles, sink, &estimate);
+  judge(&advice, settings, plan, obstacles, sink, &estimate);
+  nxc_arena_free(advice.scratch);
   forecast(plan, arena, sink, &estimate);
   return estimate;
 }
@@ -219,14 +214,15 @@ nxc_column nxc_own_column(const nxc_own_estimate *own) {
   column.step_s = own->time.step_s;
   column.tokens_per_s = own->time.tokens_per_s;
   column.utilisation = own->time.utilisation;
+  if (own->timed) column.flops_per_s = own->time.model_flops / own->time.step_s;
   return column;
 }
 
 static const nxc_memory_part part_of_arena[NX_N_ARENAS] = {
-    [NX_ARENA_param] = NXC_PART_PARAMETERS,  [NX_ARENA_master] = NXC_PART_OPTIMIZER,
-    [NX_ARENA_grad] = NXC_PART_GRADIENTS,    [NX_ARENA_state] = NXC_PART_OPTIMIZER,
-    [NX_ARENA_slot] = NXC_PART_ACTIVATIONS,  [NX_ARENA_scratch] = NXC_PART_ACTIVATIONS,
-    [NX_ARENA_input] = NXC_PART_BUFFERS,     [NX_ARENA_scalar] = NXC_PART_BUFFERS,
+    [NX_ARENA_param] = NXC_PART_PARAMETERS, [NX_ARENA_master] = NXC_PART_OPTIMIZER,
+    [NX_ARENA_grad] = NXC_PART_GRADIENTS,   [NX_ARENA_state] = NXC_PART_OPTIMIZER,
+    [NX_ARENA_slot] = NXC_PART_ACTIVATIONS, [NX_ARENA_scratch] = NXC_PART_ACTIVATIONS,
+    [NX_ARENA_input] = NXC_PART_BUFFERS,    [NX_ARENA_scalar] = NXC_PART_BUFFERS,
     [NX_ARENA_comm] = NXC_PART_BUFFERS,
 };
 
@@ -243,5 +239,6 @@ nxc_column nxc_nxrun_column(const nxc_estimate *estimate, const nx_plan *plan) {
   column.step_s = estimate->forecast.step_s;
   column.tokens_per_s = estimate->forecast.tokens_per_s;
   column.utilisation = estimate->forecast.utilisation;
+  column.flops_per_s = estimate->forecast.utilisation * estimate->forecast.peak_flops;
   return column;
 }

@@ -33,11 +33,13 @@ typedef struct nxc_own_estimate {
   const char *lacks;  /* what would have to be told, or NULL */
   nxc_assumed assumed;
   nxc_compiled compiled; /* with what is assumed */
+  nxc_sink *findings;    /* about it */
   nxc_training training; /* where nothing lacks */
   nxc_sizes sizes;
   nxc_own_memory memory;
   double held_bytes;   /* by its allocator, on the machine's devices */
   double device_bytes; /* and with what driver and communicators take */
+  double *stage_bytes; /* what a rank of each stage needs, as nxc_own_bytes of the one that needs most */
   bool timed;
   nxc_own_time time;
 } nxc_own_estimate;
@@ -61,6 +63,7 @@ typedef struct nxc_column {
   double total;
   bool timed;
   double step_s, tokens_per_s, utilisation;
+  double flops_per_s; /* of a rank: those of the model */
 } nxc_column;
 
 /* From the options' texts, either of which may be NULL. False, with a message on stderr, where they are
@@ -81,6 +84,10 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_requ
                                nxc_arena *arena, nxc_sink *sink);
 nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const nxc_request *request,
                                        nxc_arena *arena);
+/* Sizes, memory and time of a system and a training that are known. */
+void nxc_own_estimate_sizes(nxc_own_estimate *own, const nxc_estimate_request *asked, nxc_arena *arena);
+/* What a rank needs, with what the machine adds where it is one of accelerators. */
+uint64_t nxc_own_bytes(const nxc_own_estimate *own);
 /* Lets the plan say what follows from the forecast: how long a rank waits, unless the settings tell it, and
  * what the machine could do. */
 void nxc_estimate_apply(const nxc_estimate *estimate, const nxc_settings *settings, nxc_plan_bytes *plan);

@@ -39,6 +39,10 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
   json_object_set_new(object, "assumed", nxc_assumed_json(&own->assumed));
   json_object_set_new(object, "stage", json_integer(own->memory.stage));
   json_object_set_new(object, "memory_bytes", memory);
+  json_t *stages = json_array();
+  for (uint32_t stage = 0; stage < own->training.layout.pipeline; stage++)
+    json_array_append_new(stages, json_real(own->stage_bytes[stage]));
+  json_object_set_new(object, "stage_bytes", stages);
   if (!own->timed) return json_decref(parts), object;
   for (int part = 0; part < NXC_N_SPENT; part++)
     json_object_set_new(parts, nxc_spent_names[part], json_real(own->time.parts[part]));
@@ -46,6 +50,7 @@ json_t *nxc_own_estimate_json(const nxc_own_estimate *own) {
   json_object_set_new(object, "seconds", parts);
   json_object_set_new(object, "tokens_per_second", json_real(own->time.tokens_per_s));
   json_object_set_new(object, "utilisation", json_real(own->time.utilisation));
+  json_object_set_new(object, "model_flops_per_second", json_real(own->time.model_flops / own->time.step_s));
   return object;
 }
 

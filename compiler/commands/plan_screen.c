@@ -40,6 +40,14 @@ const nxc_settings *nxc_plan_settings(const nxc_plan_report *r) {
   return r->training == NULL && assumed != NULL ? assumed : r->compiled->settings;
 }
 
+/* "10.5 billion", "2520", "0.975" */
+static const char *in_words(nxc_arena *arena, double number) {
+  if (number >= 1e12) return nxc_arena_printf(arena, "%.3g trillion", number / 1e12);
+  if (number >= 1e9) return nxc_arena_printf(arena, "%.3g billion", number / 1e9);
+  if (number >= 1e6) return nxc_arena_printf(arena, "%.3g million", number / 1e6);
+  return nxc_arena_printf(arena, number >= 100 ? "%.0f" : "%.3g", number);
+}
+
 static const char *count_in_words(nxc_arena *arena, double count) {
   if (count >= 1e9) return nxc_arena_printf(arena, "%.4g billion", count / 1e9);
   if (count >= 1e6) return nxc_arena_printf(arena, "%.4g million", count / 1e6);
@@ -49,10 +57,10 @@ static const char *count_in_words(nxc_arena *arena, double count) {
 static const char *show_model(nxc_arena *arena, const nxc_training *t) {
   const nxc_model *m = &t->model;
   const nxc_layer_spec *layer = &m->specs[0];
-  const char *text = nxc_arena_printf(arena, "%s parameters: %lld layer%s, width %lld, %lld heads",
-                                      count_in_words(arena, (double)nxc_training_parameters(t)),
-                                      (long long)m->layers, m->layers == 1 ? "" : "s", (long long)m->hidden,
-                                      (long long)layer->attention.heads);
+  const char *text =
+      nxc_arena_printf(arena, "%s parameters: %lld layer%s, width %lld, %lld heads",
+                       count_in_words(arena, (double)nxc_training_parameters(t)), (long long)m->layers,
+                       m->layers == 1 ? "" : "s", (long long)m->hidden, (long long)layer->attention.heads);
   if (layer->attention.kv_heads != layer->attention.heads)
     text = nxc_arena_printf(arena, "%s, %lld of keys and values", text, (long long)layer->attention.kv_heads);
   if (m->mixture != NULL)
@@ -142,6 +150,19 @@ static void print_host(const nx_plan *plan, FILE *out) {
   fprintf(out, "  of nxrun all of it on the device; on its host %.3f GiB for messages\n", (double)most / GIB);
 }
 
+/* Where stages differ by more than a tenth: the one that needs least beside the one that needs most. */
+static void print_stages(const nxc_own_estimate *own, FILE *out) {
+  uint32_t most = 0, least = 0;
+  if (own->stage_bytes == NULL) return;
+  for (uint32_t stage = 1; stage < own->training.layout.pipeline; stage++) {
+    if (own->stage_bytes[stage] > own->stage_bytes[most]) most = stage;
+    if (own->stage_bytes[stage] < own->stage_bytes[least]) least = stage;
+  }
+  if (own->stage_bytes[least] > 0.9 * own->stage_bytes[most]) return;
+  fprintf(out, "  stage %u of %s needs that, stage %u %.1f GiB\n", most, own->system, least,
+          own->stage_bytes[least] / GIB);
+}
+
 static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_COLUMNS], FILE *out) {
   double bytes[N_COLUMNS];
   fprintf(out, "%-38s", "memory of the rank that needs most");
@@ -156,6 +177,7 @@ static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_CO
   print_row("allocator, driver, communicators", columns, bytes, out);
   for (int i = 0; i < N_COLUMNS; i++) bytes[i] = columns[i].total;
   print_row("in all", columns, bytes, out);
+  print_stages(&r->estimate->own, out);
   for (int i = 0; i < N_COLUMNS; i++) print_memory_bar(r, &columns[i], out);
   if (r->plan != NULL) print_host(&r->plan->plan, out);
 }
@@ -170,6 +192,38 @@ static void print_spent(const char *name, double seconds, double step_s, FILE *o
   putc('\n', out);
 }
 
+static double ranks_of(const nxc_plan_report *r) {
+  const nxc_training *t = nxc_plan_training(r);
+  return t != NULL ? t->layout.world : r->plan->plan.run->n_ranks;
+}
+
+/* "9.87 h", "41 days" */
+static const char *show_duration(nxc_arena *arena, double seconds) {
+  static const struct {
+    double s;
+    const char *name;
+  } units[] = {{86400, "days"}, {3600, "h"}, {60, "min"}};
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (seconds >= 3 * units[i].s)
+      return nxc_arena_printf(arena, "%.3g %s", seconds / units[i].s, units[i].name);
+  return nxc_arena_printf(arena, "%.3g s", seconds);
+}
+
+/* Of all steps, where the configuration says how many there are; a batch that grows is counted as it does. */
+static void print_whole(const nxc_plan_report *r, const nxc_column *column, FILE *out) {
+  const nxc_training *t = nxc_plan_training(r);
+  const nxc_settings *s = nxc_plan_settings(r);
+  bool told = nxc_has(s, NX_SETTING_SCHEDULE_MAX_STEPS) &&
+              nxc_settings_from(s, NX_SETTING_SCHEDULE_MAX_STEPS)->kind != NXC_FROM_ASSUMED;
+  if (t == NULL || !told) return;
+  int64_t steps = nxc_int(s, NX_SETTING_SCHEDULE_MAX_STEPS);
+  double tokens = (double)nxc_batch_samples_before(&t->batch, steps) * (double)t->model.sequence;
+  double seconds = tokens / column->tokens_per_s;
+  double hours = seconds / 3600 * t->layout.world;
+  fprintf(out, "  training   %s, %s tokens, ", show_duration(r->arena, seconds), in_words(r->arena, tokens));
+  fprintf(out, "%s device-hours\n", in_words(r->arena, hours));
+}
+
 static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE *out) {
   const nxc_estimate *e = r->estimate;
   if (!column->timed) return;
@@ -177,7 +231,7 @@ static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE 
       out, NXC_SCREEN_COLUMNS, 2, "",
       nxc_arena_printf(r->arena, "time of a step of %s on %s", column->whose, e->machine->name));
   if (e->forecast_made) {
-    for (int class = 0; class < NXC_N_COSTS; class++)
+    for (int class = 0; class < NXC_N_COSTS; class ++)
       print_spent(nxc_cost_names[class], e->forecast.class_s[class], column->step_s, out);
     print_spent("bubble", e->forecast.bubble_s, column->step_s, out);
   } else {
@@ -186,6 +240,9 @@ static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE 
   }
   fprintf(out, "  %-18s %9.3g s, %.0f tokens/s, %.1f %% of the peak (MFU)\n", "in all", column->step_s,
           column->tokens_per_s, 100 * column->utilisation);
+  fprintf(out, "  of a rank  %.0f tokens/s, ", column->tokens_per_s / ranks_of(r));
+  nxc_print_quantity(out, column->flops_per_s, "FLOP/s of the model\n");
+  print_whole(r, column, out);
   if (!e->forecast_made) nxc_own_print_evaluations(&e->own, out);
   if (!e->forecast_made) return;
   nxc_forecast_print_evaluations(&e->forecast, &r->plan->plan, out);
@@ -206,8 +263,24 @@ void nxc_plan_print_estimate(const nxc_plan_report *r, FILE *out) {
 /* ---- what is set
  * ------------------------------------------------------------------------------------------------ */
 
-/* Given by whoever wrote the configuration, and other than what the catalogue has. */
-static bool is_set(const nxc_settings *s, nxc_setting_id id) {
+/* What the lines about the model, the layout and the batch say already. */
+static bool is_told(const nxc_plan_report *r, nxc_setting_id id) {
+  static const nxc_setting_id told[] = {
+      NX_SETTING_MESH_WORLD,     NX_SETTING_MESH_TENSOR,         NX_SETTING_MESH_PIPELINE,
+      NX_SETTING_MESH_CONTEXT,   NX_SETTING_MESH_EXPERT,         NX_SETTING_BATCH_MICRO,
+      NX_SETTING_BATCH_GLOBAL,   NX_SETTING_MODEL_LAYERS,        NX_SETTING_MODEL_HIDDEN,
+      NX_SETTING_MODEL_HEADS,    NX_SETTING_MODEL_KV_HEADS,      NX_SETTING_MODEL_VOCAB,
+      NX_SETTING_MODEL_SEQUENCE, NX_SETTING_OPTIMIZER_ZERO_STAGE};
+  bool dense = nxc_plan_training(r) != NULL && nxc_plan_training(r)->model.mixture == NULL;
+  for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+    if (told[i] == id) return nxc_plan_training(r) != NULL;
+  return dense && id == NX_SETTING_MODEL_FFN_HIDDEN;
+}
+
+/* Given by whoever wrote the configuration, other than what the catalogue has, and not told above. */
+static bool is_set(const nxc_plan_report *r, nxc_setting_id id) {
+  const nxc_settings *s = r->compiled->settings;
+  if (is_told(r, id)) return false;
   const nxc_value *value = nxc_settings_value(s, id), *initial = nxc_setting_rows[id].initial;
   if (nxc_settings_from(s, id)->kind < NXC_FROM_MODEL_CONFIG || value == NULL) return false;
   return initial == NULL || !nxc_value_equal(value, initial);
@@ -220,7 +293,7 @@ static void print_section(const nxc_plan_report *r, const char *section, FILE *o
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     const char *path = nxc_setting_path(id), *dot = strchr(path, '.');
     bool here = dot == NULL ? n == 0 : (size_t)(dot - path) == n && strncmp(path, section, n) == 0;
-    if (!here || !is_set(s, id)) continue;
+    if (!here || !is_set(r, id)) continue;
     const char *value = shortened(r->arena, nxc_settings_show(s, id), LONGEST_VALUE);
     text = nxc_arena_printf(r->arena, "%s%s%s %s", text, *text ? ", " : "", dot ? dot + 1 : path, value);
   }
@@ -232,8 +305,8 @@ static void print_section(const nxc_plan_report *r, const char *section, FILE *o
 static void print_settings(const nxc_plan_report *r, FILE *out) {
   const char *last = "";
   size_t n_set = 0;
-  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) n_set += is_set(r->compiled->settings, id);
-  fprintf(out, "settings that are not defaults: %zu (--all lists every one with its source)\n", n_set);
+  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) n_set += is_set(r, id);
+  fprintf(out, "further settings that are not defaults: %zu (--all lists each with its source)\n", n_set);
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     const char *path = nxc_setting_path(id), *dot = strchr(path, '.');
     if (dot == NULL) continue;

@@ -5,6 +5,7 @@
 #include "compiler/machine/machine.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 uint64_t nxc_memory_of_plan(const nx_plan *plan) {
   uint64_t most = 0;
@@ -54,13 +55,19 @@ static bool propose_tensor(const nxc_settings *s, nxc_change *out) {
   return nxc_int(s, NX_SETTING_MESH_WORLD) % (2 * tensor) == 0;
 }
 
+static bool propose_stages(const nxc_settings *s, nxc_change *out) {
+  int64_t stages = nxc_int(s, NX_SETTING_MESH_PIPELINE);
+  *out = (nxc_change){NX_SETTING_MESH_PIPELINE, whole(2 * stages)};
+  return nxc_int(s, NX_SETTING_MESH_WORLD) % (2 * stages) == 0;
+}
+
 static bool propose_flash(const nxc_settings *s, nxc_change *out) {
   *out = (nxc_change){NX_SETTING_ATTENTION_FLASH, (nxc_value){.kind = NXC_BOOL, .boolean = true}};
   return nxc_has(s, NX_SETTING_ATTENTION_FLASH) && !nxc_flag(s, NX_SETTING_ATTENTION_FLASH);
 }
 
 static propose *const proposals[] = {propose_zero,  propose_shards, propose_flash, propose_recompute,
-                                     propose_micro, propose_tensor};
+                                     propose_micro, propose_tensor, propose_stages};
 enum { N_PROPOSALS = sizeof proposals / sizeof *proposals };
 
 static void apply(nxc_settings *settings, const nxc_change *to, nxc_sink *sink) {
@@ -83,7 +90,7 @@ typedef struct plan_source {
 } plan_source;
 
 /* The plan is given back at once. */
-static uint64_t need_of_plan_after(const void *context, const nxc_change *changes, size_t n_changes) {
+static nxc_after need_of_plan_after(void *context, const nxc_change *changes, size_t n_changes) {
   const plan_source *source = context;
   nxc_arena_mark mark = nxc_arena_mark_now(source->arena);
   nxc_sink *silent = nxc_sink_new(source->arena);
@@ -92,14 +99,14 @@ static uint64_t need_of_plan_after(const void *context, const nxc_change *change
   for (size_t i = 0; i < n_changes; i++) apply(changed, &changes[i], silent);
   derive_again(changed, silent);
   bool compiled = nxc_program_compile(changed, source->arena, silent, &plan);
-  uint64_t need = compiled ? nxc_memory_of_plan(&plan.plan) : 0;
+  const nxc_after after = {.bytes = compiled ? nxc_memory_of_plan(&plan.plan) : 0};
   nxc_arena_rewind(source->arena, mark);
-  return need;
+  return after;
 }
 
 /* ---- the finding ---- */
 
-enum { N_ARENAS_TOLD = 3, MAX_REMARKS = NX_N_ARENAS + N_PROPOSALS + 3 };
+enum { N_ARENAS_TOLD = 3, MAX_REMARKS = NX_N_ARENAS + N_PROPOSALS + 5 };
 
 typedef struct telling {
   const nxc_settings *settings;
@@ -107,7 +114,8 @@ typedef struct telling {
   const nxc_memory_need *need;
   nxc_remark remarks[MAX_REMARKS];
   size_t n_remarks;
-  const char *fix; /* the first that makes it fit */
+  const char *fix; /* of the changes that make it fit the first, or the one whose step is shortest */
+  double fix_step_s;
 } telling;
 
 static void remark(telling *t, const char *text) {
@@ -168,13 +176,25 @@ static const char *show_changes(telling *t, const char *prefix, const char *join
   return text;
 }
 
-static void tell_changes(telling *t, const nxc_change *changes, size_t n, uint64_t need, uint64_t now) {
-  bool fits = need <= t->need->limit_bytes;
-  const char *name = show_changes(t, "", ", ", changes, n);
-  remark(t, nxc_arena_printf(t->arena, "with %s a rank needs %s, %s less%s", name,
-                             nxc_bytes_show(t->arena, need), nxc_bytes_show(t->arena, now - need),
-                             fits ? ": it fits" : ""));
-  if (fits && t->fix == NULL) t->fix = show_changes(t, "--set nx:", " ", changes, n);
+/* "; a step takes 33 % longer" */
+static const char *show_step(const telling *t, double step_s) {
+  if (step_s <= 0 || t->need->step_s <= 0) return "";
+  double percent = 100 * (step_s / t->need->step_s - 1);
+  if (fabs(percent) < 0.5) return "; a step takes as long";
+  return nxc_arena_printf(t->arena, "; a step takes %.0f %% %s", fabs(percent),
+                          percent > 0 ? "longer" : "less");
+}
+
+static void tell_changes(telling *t, const nxc_change *changes, size_t n, const nxc_after *after) {
+  bool fits = after->bytes <= t->need->limit_bytes;
+  const char *name = after->said ? after->said : show_changes(t, "", ", ", changes, n);
+  remark(t, nxc_arena_printf(t->arena, "with %s a rank needs %s, %s less%s%s", name,
+                             nxc_bytes_show(t->arena, after->bytes),
+                             nxc_bytes_show(t->arena, t->need->bytes - after->bytes), fits ? ": it fits" : "",
+                             show_step(t, after->step_s)));
+  if (!fits || (t->fix != NULL && after->step_s >= t->fix_step_s)) return;
+  t->fix = after->fix ? after->fix : show_changes(t, "--set nx:", " ", changes, n);
+  t->fix_step_s = after->step_s;
 }
 
 /* A change of the same setting takes the place of an earlier one. */
@@ -185,20 +205,40 @@ static void keep_change(nxc_change *changes, size_t *n, nxc_change new) {
   if (at == *n) ++*n;
 }
 
-/* Each change alone; where none is enough, those that help together. */
+/* The fewest ranks with which it fits, of those that are a power of two more. */
+static void try_worlds(telling *t) {
+  enum { MOST_TIMES = 64 };
+  const nxc_memory_need *now = t->need;
+  int64_t world = nxc_int(t->settings, NX_SETTING_MESH_WORLD);
+  for (int64_t times = 2; times <= MOST_TIMES && world <= INT32_MAX / times; times *= 2) {
+    const nxc_change more = {NX_SETTING_MESH_WORLD, whole(times * world)};
+    nxc_after after = now->after(now->context, &more, 1);
+    if (after.bytes == 0 || after.bytes > now->limit_bytes) continue;
+    const char *ranks = nxc_arena_printf(t->arena, "%" PRId64, times * world);
+    after.said = nxc_arena_printf(t->arena, "%s ranks", ranks);
+    after.fix = nxc_arena_printf(t->arena, "--world-size %s", ranks);
+    after.step_s = 0; /* the batch may be another */
+    tell_changes(t, &more, 1, &after);
+    return;
+  }
+}
+
+/* Each change alone; where none is enough, those that help together; and more ranks. */
 static void try_changes(telling *t) {
   const nxc_memory_need *now = t->need;
   nxc_change changes[N_PROPOSALS], one;
   size_t n = 0;
   for (size_t i = 0; i < N_PROPOSALS; i++) {
     if (!proposals[i](t->settings, &one)) continue;
-    uint64_t need = now->after(now->context, &one, 1);
-    if (need == 0 || need >= now->bytes) continue;
-    tell_changes(t, &one, 1, need, now->bytes);
-    keep_change(changes, &n, one);
+    nxc_after after = now->after(now->context, &one, 1);
+    if (after.bytes == 0 || after.bytes >= now->bytes) continue;
+    tell_changes(t, &one, 1, &after);
+    if (one.setting != NX_SETTING_MESH_PIPELINE)
+      keep_change(changes, &n, one); /* ranks may be too few for all */
   }
-  uint64_t need = t->fix == NULL && n > 1 ? now->after(now->context, changes, n) : 0;
-  if (need && need < now->bytes) tell_changes(t, changes, n, need, now->bytes);
+  nxc_after all = t->fix == NULL && n > 1 ? now->after(now->context, changes, n) : (nxc_after){0};
+  if (all.bytes && all.bytes < now->bytes) tell_changes(t, changes, n, &all);
+  if (t->fix == NULL) try_worlds(t);
 }
 
 static const char *show_need(const nxc_memory_need *need, nxc_arena *arena) {
@@ -214,6 +254,8 @@ bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings,
   if (!fits) {
     for (size_t i = 0; i < need->n_largest; i++) remark(&t, need->largest[i]);
     try_changes(&t);
+    if (t.fix == NULL)
+      remark(&t, "nxcfg tune searches the other layouts, and says what the least of them needs");
   }
   if (need->unjudged != NULL) remark(&t, need->unjudged);
   const char *verdict = fits ? "fits" : "does not fit";
@@ -230,9 +272,13 @@ bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings,
 bool nxc_memory_check(const nxc_settings *settings, const nx_plan *plan, uint64_t limit_bytes,
                       const char *source, nxc_arena *arena, nxc_sink *sink) {
   const char *largest[N_ARENAS_TOLD];
-  const plan_source context = {settings, arena};
-  nxc_memory_need need = {.whose = "nxrun", .bytes = nxc_memory_of_plan(plan), .limit_bytes = limit_bytes,
-                          .limit_source = source, .after = need_of_plan_after, .context = &context};
+  plan_source context = {settings, arena};
+  nxc_memory_need need = {.whose = "nxrun",
+                          .bytes = nxc_memory_of_plan(plan),
+                          .limit_bytes = limit_bytes,
+                          .limit_source = source,
+                          .after = need_of_plan_after,
+                          .context = &context};
   need.parts = nxc_arena_printf(arena, "%s of them at most for workspace",
                                 nxc_bytes_show(arena, plan->run->workspace_bytes));
   need.largest = largest;

@@ -14,20 +14,27 @@ typedef struct nxc_change {
   nxc_value value;
 } nxc_change;
 
-/* What a rank would need after some changes; 0: the system does not accept them. */
-typedef uint64_t nxc_need_after(const void *context, const nxc_change *changes, size_t n_changes);
+/* What a rank would need after some changes. */
+typedef struct nxc_after {
+  uint64_t bytes;         /* 0: the system does not accept them */
+  double step_s;          /* 0: not told */
+  const char *said, *fix; /* the changes in the file's own options, and how to make them; NULL: as settings */
+} nxc_after;
+
+typedef nxc_after nxc_need_after(void *context, const nxc_change *changes, size_t n_changes);
 
 /* A rank's need, and what it is held against. */
 typedef struct nxc_memory_need {
   const char *whose; /* the system */
   uint64_t bytes, limit_bytes;
+  double step_s;            /* of a step as it is; 0: not told */
   const char *limit_source; /* "--memory", the name of a machine */
   const char *parts;        /* of which the bytes consist, in words */
   const char *unjudged;     /* what else might be asked after, and why it is not told; NULL: nothing */
   const char *const *largest;
   size_t n_largest;
   nxc_need_after *after;
-  const void *context;
+  void *context;
 } nxc_memory_need;
 
 /* A note where a rank fits; else false, with an error that tells what is largest and what would help. */

@@ -52,7 +52,8 @@ static double working_set(const nxc_kept *kept, size_t n_kept, const nxc_sizes *
 /* ---- what is in the host's memory ---- */
 
 static bool is_of_layers(nxc_keep keep) {
-  return keep == NXC_KEEP_LAYER || keep == NXC_KEEP_DENSE || keep == NXC_KEEP_MIXTURE || keep == NXC_KEEP_INPUT;
+  return keep == NXC_KEEP_LAYER || keep == NXC_KEEP_DENSE || keep == NXC_KEEP_MIXTURE ||
+         keep == NXC_KEEP_INPUT;
 }
 
 /* Without names everything that a layer keeps waits there. */
@@ -99,12 +100,10 @@ static int compare_lines(const void *a, const void *b) {
 
 static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
                                nxc_arena *arena) {
-  static const nxc_system_row again = {.name = "layers that are computed again",
-                                       .keep = NXC_KEEP_TRANSIENT,
-                                       .part = NXC_PART_ACTIVATIONS};
-  static const nxc_system_row moving = {.name = "layers on their way to the host and back",
-                                        .keep = NXC_KEEP_STAGE,
-                                        .part = NXC_PART_BUFFERS};
+  static const nxc_system_row again = {
+      .name = "layers that are computed again", .keep = NXC_KEEP_TRANSIENT, .part = NXC_PART_ACTIVATIONS};
+  static const nxc_system_row moving = {
+      .name = "layers on their way to the host and back", .keep = NXC_KEEP_STAGE, .part = NXC_PART_BUFFERS};
   size_t n_kept;
   nxc_kept *kept = nxc_system_keeps(system, z, training, arena, &n_kept);
   nxc_own_memory m = {.lines = nxc_arena_array(arena, n_kept + 2, sizeof *m.lines)};

@@ -3,7 +3,8 @@
  *
  * A rank keeps the state of its stage, for each micro-batch in flight the activations of its layers, and for
  * a moment the largest of what is transient; what is in the host's memory is not counted. `stage` is the one
- * that needs most. Bytes are the system's own tensors; what the driver, communicators and the allocator add stands in the machine (`reserved`). */
+ * that needs most. Bytes are the system's own tensors; what the driver, communicators and the allocator add
+ * stands in the machine (`reserved`). */
 #ifndef NXC_ESTIMATE_MEMORY_H
 #define NXC_ESTIMATE_MEMORY_H
 

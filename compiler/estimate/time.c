@@ -112,7 +112,7 @@ static const nxc_device *for_narrow(const nxc_device *device, const nxc_sizes *z
 }
 
 static nxc_clock clock_of(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
-                      const nxc_machine *machine, nxc_arena *arena) {
+                          const nxc_machine *machine, nxc_arena *arena) {
   nxc_clock c = {.z = z, .training = training, .machine = machine, .device = machine->device};
   c.traits = nxc_system_traits(system, z, arena);
   c.device = for_narrow(machine->device, z, c.traits.fp8_speed, arena);

@@ -20,9 +20,9 @@ typedef struct nxc_past_option {
 } nxc_past_option;
 
 typedef struct nxc_relative_meaning {
-  const char *name;   /* of the code */
-  const char *option; /* of its own */
-  const char *word;   /* for which this holds; "": for any */
+  const char *name;            /* of the code */
+  const char *option;          /* of its own */
+  const char *word;            /* for which this holds; "": for any */
   const char *setting, *value; /* "": the option's own */
 } nxc_relative_meaning;
 

@@ -136,8 +136,10 @@ static void test_offload(void **unused) {
   program_end(&all.c);
 #define KEPT MODEL "mesh.world=8 optimizer.zero_stage=1 attention.flash=true "
   double token = 2048.0 * 2048 * 2, layers = 24 * token; /* a tensor of the stream, and of all layers */
-  estimate kept = estimate_of("megatron", KEPT), moved = estimate_of("megatron", KEPT "offload.activations=1");
-  estimate named = estimate_of("megatron", KEPT "offload.activations=1 offload.modules=[attn_norm,core_attn]");
+  estimate kept = estimate_of("megatron", KEPT),
+           moved = estimate_of("megatron", KEPT "offload.activations=1");
+  estimate named =
+      estimate_of("megatron", KEPT "offload.activations=1 offload.modules=[attn_norm,core_attn]");
   a = first_stage(&kept), b = first_stage(&moved), c = first_stage(&named);
   double of_layers = layers * (2 + 3 + 1 + 2 + 8) + 24 * 4.0 * 2048 * 16;
   near_to("layers", a.parts[NXC_PART_ACTIVATIONS] - b.parts[NXC_PART_ACTIVATIONS], of_layers, 1e-3);
@@ -308,7 +310,9 @@ static bool compare_arguments(const char *name, const json_t *entry, nxc_arena *
   const char **words = nxc_arena_array(arena, n + 1, sizeof *words);
   for (size_t i = 0; i < n; i++) words[i] = json_string_value(json_array_get(argv, i));
   long long world = json_integer_value(json_object_get(entry, "world_size"));
-  const nxc_request request = {.arguments = words, .n_arguments = n, .dialect = "megatron@0.10",
+  const nxc_request request = {.arguments = words,
+                               .n_arguments = n,
+                               .dialect = "megatron@0.10",
                                .world_size = nxc_arena_printf(arena, "%lld", world)};
   nxc_sink *sink = nxc_sink_new(arena);
   nxc_compiled compiled;
@@ -399,8 +403,9 @@ static void test_known(void **unused) {
 
 static void test_names(void **unused) {
   (void)unused;
-  static const char *const same[][2] = {{"H100", "h100"}, {"h100-80GB", "h100"}, {"A100 40GB", "a100-40gb"},
-                                        {"TPU v5p", "tpu-v5p"}, {"v5p", "tpu-v5p"}, {"ironwood", "tpu7x"}};
+  static const char *const same[][2] = {{"H100", "h100"},           {"h100-80GB", "h100"},
+                                        {"A100 40GB", "a100-40gb"}, {"TPU v5p", "tpu-v5p"},
+                                        {"v5p", "tpu-v5p"},         {"ironwood", "tpu7x"}};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
     const nxc_machine_text *known = nxc_machine_named(same[i][0]);
     assert_non_null(known);
@@ -428,13 +433,19 @@ static void test_machines(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_state),    cmocka_unit_test(test_fsdp),
-      cmocka_unit_test(test_adapters), cmocka_unit_test(test_quantized),
-      cmocka_unit_test(test_chunks),   cmocka_unit_test(test_offload),
-        cmocka_unit_test(test_latent),
-      cmocka_unit_test(test_peer),     cmocka_unit_test(test_peer_of_mixtures),
-      cmocka_unit_test(test_names),    cmocka_unit_test(test_machines),
-      cmocka_unit_test(test_known),    cmocka_unit_test(test_corpora),
+      cmocka_unit_test(test_state),
+      cmocka_unit_test(test_fsdp),
+      cmocka_unit_test(test_adapters),
+      cmocka_unit_test(test_quantized),
+      cmocka_unit_test(test_chunks),
+      cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_latent),
+      cmocka_unit_test(test_peer),
+      cmocka_unit_test(test_peer_of_mixtures),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_machines),
+      cmocka_unit_test(test_known),
+      cmocka_unit_test(test_corpora),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

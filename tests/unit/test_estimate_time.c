@@ -120,7 +120,7 @@ static void test_casts(void **unused) {
   double plain = spent("megatron", "h100", EXPERTS, NXC_SPENT_POINTWISE);
   double padded = spent("megatron", "h100", EXPERTS "precision.products=fp8", NXC_SPENT_POINTWISE);
   /* of 24 layers and 2 micro-batches of 4 x 2048 tokens, 8 experts each: four copies, and 1.7 times them
- * back */
+   * back */
   double copies = 24.0 * 2 * 4 * 2048 * 8 * 2048 * 4 * 2.7 * 1.25 * 2 / 2.95e12;
   assert_true(padded - plain > copies);
 }
@@ -295,12 +295,11 @@ static void test_host_shapes(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gathers), cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_experts), cmocka_unit_test(test_fp8), cmocka_unit_test(test_offload),
-      cmocka_unit_test(test_casts),   cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
-      cmocka_unit_test(test_attention), cmocka_unit_test(test_sparse), cmocka_unit_test(test_predictions),
-      cmocka_unit_test(test_fp4), cmocka_unit_test(test_hosts),
-      cmocka_unit_test(test_context), cmocka_unit_test(test_host_shapes),
+      cmocka_unit_test(test_gathers),  cmocka_unit_test(test_copies),      cmocka_unit_test(test_experts),
+      cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),     cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),    cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions), cmocka_unit_test(test_fp4),
+      cmocka_unit_test(test_hosts),    cmocka_unit_test(test_context),     cmocka_unit_test(test_host_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,8 +88,8 @@ void nxc_binding_report_relative(nxc_binding *binding) {
 
 /* "2023-09" */
 static const char *month_of(nxc_arena *arena, const char *until) {
-  static const char *const months[] = {"January", "February", "March", "April", "May", "June", "July",
-                                       "August", "September", "October", "November", "December"};
+  static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                       "July",    "August",   "September", "October", "November", "December"};
   int month = (until[5] - '0') * 10 + until[6] - '0';
   return nxc_arena_printf(arena, "%s %.4s", months[month - 1], until);
 }

@@ -41,7 +41,7 @@ done
 "$nxcfg" validate model.yaml --machine device.yaml >screen
 result 'a device that is too small: exit status' $(($? - 1))
 for words in 'a rank of nx does not fit' 'of them for allocator, driver and communicators), and little allows' \
-  'with mesh.tensor = 4 a rank needs'; do
+  'with mesh.tensor=4, sequence_parallel=true a rank needs'; do
   grep -q "$words" screen
   result "a device that is too small: $words" $?
 done
