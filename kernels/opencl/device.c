@@ -162,6 +162,11 @@ static void size_groups(nxk_device *device, const found *chosen) {
   bool large = !is_processor(chosen) && most >= 256 && device->local_bytes >= 16384;
   device->local = large ? 256 : 64;
   device->tile_side = large ? 16 : 8;
+  /* A processor has vectors in each item, an accelerator makes them of its items. */
+  uint64_t lanes =
+      is_processor(chosen) ? device_number(chosen->device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) : 1;
+  device->width = lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
+  device->item_rows = device->width > 4 ? 8 : 4;
 }
 
 static bool describe(nxk_device *device, const found *chosen, nxk_fault *fault) {

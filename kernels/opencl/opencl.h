@@ -105,6 +105,7 @@ struct nxk_device {
   char platform[OCL_NAME], name[OCL_NAME], driver[OCL_NAME];
   uint64_t memory_bytes, most_bytes, local_bytes, arena_bytes;
   uint32_t local, tile_side; /* items of a group; its root */
+  uint32_t width, item_rows; /* of a product of matrices each item has so many columns and rows */
   ocl_arena arenas[NX_N_ARENAS];
   ocl_room scratch, product_room; /* of our kernels, of the library that multiplies */
   uint64_t workspace_limit;
@@ -148,8 +149,8 @@ static inline uint64_t ocl_ceil(uint64_t n, uint64_t unit) {
 }
 /* Groups for the tiles of a matrix (programs/tile.cl). */
 static inline uint64_t ocl_tiles(const nxk_device *device, int64_t rows, int64_t columns) {
-  uint64_t tile = 4 * device->tile_side;
-  return ocl_ceil((uint64_t)rows, tile) * ocl_ceil((uint64_t)columns, tile);
+  return ocl_ceil((uint64_t)rows, device->item_rows * device->tile_side) *
+         ocl_ceil((uint64_t)columns, device->width * device->tile_side);
 }
 
 /* device.c */

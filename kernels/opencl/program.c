@@ -24,8 +24,9 @@ static void say_operand(FILE *text, const nxk_operator *operator, uint32_t index
   uint32_t number = out ? index - operator->n_in : index;
   char side = out ? 'Y' : 'X';
   fprintf(text, "#define %c%u(i) LOAD_%s(buffer%u + call.at[%u], i)\n", side, number, type, index, index);
-  fprintf(text, "#define %c%u_RUN(i, end) load_run_%s(buffer%u + call.at[%u], i, end)\n", side, number, type,
-          index, index);
+  for (int wide = 0; wide < 2; wide++)
+    fprintf(text, "#define %c%u_%s(i, end) load_%s_%s(buffer%u + call.at[%u], i, end)\n", side, number,
+            wide ? "WIDE" : "RUN", wide ? "wide" : "run", type, index, index);
   fprintf(text, "#define TYPE_%c%u NX_%s\n#define RANK_%c%u %u\n", side, number, type, side, number,
           tensor->n_dims);
   if (!out) return;
@@ -75,6 +76,7 @@ static char *text_of(const nxk_device *device, const ocl_row *row, const nxk_ope
   fprintf(text, "#define IN_%s\n", row->file);
   fprintf(text, "#define IS_%s\n#define LOCAL %u\n#define TILE_SIDE %u\n", op->name, device->local,
           device->tile_side);
+  fprintf(text, "#define WIDTH %u\n#define ITEM_ROWS %u\n", device->width, device->item_rows);
   fprintf(text, "#define N_IN %u\n#define N_OUT %u\n#define N_ARGS %u\n#define N_ATTRS %u\n",
                 operator->n_in, operator->n_out, n_args, n_attrs ? n_attrs : 1);
   fputs("#define OPERANDS ", text);

@@ -155,11 +155,14 @@ static void attention_define(FILE *text, const nxk_device *device, const nxk_ope
     bool extra = names[i][0] == '\0', only_backward = i == 0 || i == 4 || i == 5;
     if ((extra && !form.extra) || (only_backward && !form.backward)) continue;
     if (extra) fprintf(text, "#define EXTRA %u\n", n);
-    fprintf(text, "#define %s X%u\n", extra ? form.extra : names[i], n++);
+    const char *name = extra ? form.extra : names[i];
+    fprintf(text, "#define %s X%u\n#define %s_WIDE X%u_WIDE\n", name, n, name, n);
+    n++;
   }
   uint64_t d = (uint64_t)operator->args[first].dims[3], e = (uint64_t)operator->args[first + 2].dims[3];
-  uint64_t block = 32;
-  while (block > 1 && block * (d + e) * sizeof(float) > device->local_bytes / 2) block /= 2;
+  uint64_t width = device->width, block = 32, features = width * (ocl_ceil(d, width) + ocl_ceil(e, width));
+  if (form.backward) features *= 2; /* as rows, and turned */
+  while (block > width && block * features * sizeof(float) > device->local_bytes / 2) block /= 2;
   fprintf(text, "#define HEAD_D %llu\n#define HEAD_E %llu\n#define BLOCK %llu\n", (unsigned long long)d,
           (unsigned long long)e, (unsigned long long)block);
 }

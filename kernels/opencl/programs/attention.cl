@@ -1,111 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Causal attention over grouped heads without the matrix of scores: an item has a query (in the gradient of
- * keys and values a key), and a group reads the others in blocks of BLOCK through local memory. HEAD_D and
- * HEAD_E are the features of a key and of a value. Sums run over ascending keys; those of keys and values
- * over ascending heads, then queries. */
-#define logf(x) log((float)(x))
-#include "kernels/alibi.h"
-#include "kernels/relative.h"
-#include "schema/philox.h"
-
-/* The text before says which inputs are Q, K, V, SAMPLE, and, where there are, DO, O, LSE, TABLE, BLOCKS,
- * PLACE, KEY_PLACE and START. */
-#ifdef DO
-#define Q_DIM(d) XDIM(1, d)
-#define K_DIM(d) XDIM(2, d)
-#else
-#define Q_DIM(d) XDIM(0, d)
-#define K_DIM(d) XDIM(1, d)
-#endif
-#ifdef PLACE
-enum { PLACED = 1 };
-#else
-enum { PLACED = 0 };
-#define PLACE(i) (i)
-#define KEY_PLACE(j) (j)
-#define START(i) 0
-#endif
-
-/* What a table has for the distance, and whether blocks are read. */
-#ifdef TABLE
-#define ENTRY(away) \
-  (nxk_relative_bucket(away, XDIM(EXTRA, 2), A_max_distance) * XDIM(EXTRA, 3) + A_head_start + head)
-#define BIAS(away) ((float)A_factor * TABLE(ENTRY(away)))
-#else
-#define BIAS(away) 0
-#endif
-#ifdef BLOCKS
-#define LAYOUT (XDIM(EXTRA, 1) > 1 ? A_head_start + head : 0)
-#define IN_BLOCKS(place, key_place) \
-  ((ulong)BLOCKS((LAYOUT * XDIM(EXTRA, 2) + (place) / A_block) * XDIM(EXTRA, 3) + \
-                 (key_place) / A_block / 64) >> \
-       ((key_place) / A_block % 64) & 1)
-#else
-#define IN_BLOCKS(place, key_place) true
-#endif
-
-typedef struct form {
-  float scale, cap, slope; /* slope: of ALiBi, of this head */
-  long window;
-  ulong seed, sample;
-  uint tensor_id, head, threshold;
-  float kept; /* what a weight that is not dropped is multiplied by */
-  bool drops;
-} form;
-
-#define FORM(of_head, batch) \
-  {(float)A_scale, \
-   (float)A_soft_cap, \
-   A_alibi_heads > 0 ? (float)nxk_alibi_slope(A_alibi_heads, A_head_start + (of_head)) : 0, \
-   A_window, \
-   call.seed, \
-   (ulong)SAMPLE(batch), \
-   (uint)A_tensor_id, \
-   (uint)(A_head_start + (of_head)), \
-   nx_philox_threshold(A_dropout), \
-   (float)(1 / (1 - A_dropout)), \
-   A_dropout > 0}
-
-static bool reads(const form *f, long place, long start, long key_place) {
-  long away = place - key_place;
-  return away >= 0 && (f->window == 0 || away < f->window) && (!PLACED || start <= key_place);
-}
-
-/* `bend`: of the score by the product of query and key, over the scale. */
-static float score(const form *f, float product, long away, float *bend) {
-  float s = product * f->scale, t = 0;
-  if (f->cap > 0) t = tanh(s / f->cap), s = f->cap * t;
-  *bend = 1 - t * t;
-  return s - f->slope * (float)away;
-}
-
-static float keep_factor(const form *f, long place, long key_place) {
-  if (!f->drops) return 1;
-  nx_philox words = nx_philox_attention(f->seed, f->tensor_id, f->sample, f->head, (uint)place,
-                                        (uint)(key_place >> 2));
-  return nx_philox_keeps(words.word[key_place & 3], f->threshold) ? f->kept : 0;
-}
-
-/* The keys that the queries [first, end) of a sequence may read begin and end here; without places. */
-static long keys_begin(const form *f, long first) {
-  long begin = PLACED || f->window == 0 ? 0 : max(first - f->window + 1, 0L);
-  return begin / BLOCK * BLOCK;
-}
-static long keys_end(long end, long n_keys) {
-  return PLACED ? n_keys : min(end, n_keys);
-}
-
-/* n vectors of HEAD_D and n of HEAD_E to local memory; element `at` of each is an expression of it. All items
- * of the group come here. */
-#define READ_BLOCK(ds, element_d, es, element_e, n) \
-  barrier(CLK_LOCAL_MEM_FENCE); \
-  for (long at = get_local_id(0); at < (n) * HEAD_D; at += LOCAL) ds[at] = element_d; \
-  for (long at = get_local_id(0); at < (n) * HEAD_E; at += LOCAL) es[at] = element_e; \
-  barrier(CLK_LOCAL_MEM_FENCE);
+ * keys and values a key), and a group reads the others in blocks of BLOCK through local memory, where they
+ * stand as rows, or turned: feature by feature. An item takes WIDTH of a block at once. HEAD_D and HEAD_E are
+ * the features of a key and of a value. Scores are four sums of every fourth feature, the weights of WIDTH
+ * keys are added up first; all else runs over ascending keys, in gradients of keys and values over ascending
+ * heads, then queries. */
+#include "kernels/opencl/programs/attention_form.cl"
 
 #ifndef DO
 kernel void attention(OPERANDS) {
-  local float keys[BLOCK * HEAD_D], values[BLOCK * HEAD_E];
+  local float turned[BLOCK * PADDED(HEAD_D)], values[BLOCK * PADDED(HEAD_E)];
+  local int key_places[BLOCK];
   long n_heads = Q_DIM(1), n_kv = K_DIM(1), n_tokens = Q_DIM(2), n_keys = K_DIM(2);
   long n_blocks = (n_tokens + LOCAL - 1) / LOCAL, first = get_group_id(0) % n_blocks * LOCAL;
   long head = get_group_id(0) / n_blocks % n_heads, batch = get_group_id(0) / n_blocks / n_heads;
@@ -113,35 +18,40 @@ kernel void attention(OPERANDS) {
   long kv = (batch * n_kv + head * n_kv / n_heads) * n_keys;
   bool present = i < n_tokens;
   const form f = FORM(head, batch);
-  long place = present ? PLACE(i) : -1, start = present ? START(batch * n_tokens + i) : 0;
-  float query[HEAD_D], sum[HEAD_E], largest = -INFINITY, weights = 0, bend;
-  for (int d = 0; d < HEAD_D; d++) query[d] = present ? Q(row * HEAD_D + d) : 0;
-  for (int e = 0; e < HEAD_E; e++) sum[e] = 0;
+  int place = present ? PLACE(i) : -1, start = present ? START(batch * n_tokens + i) : 0;
+  float query[PADDED(HEAD_D)], largest = -INFINITY, weights = 0;
+  wide sum[PADDED(HEAD_E) / WIDTH];
+  READ_OWN(query, Q, row * HEAD_D, HEAD_D)
+  CLEAR(sum, HEAD_E)
   long end = keys_end(min(first + LOCAL, n_tokens), n_keys);
   for (long block = keys_begin(&f, first); block < end; block += BLOCK) {
-    long n = min(end - block, (long)BLOCK);
-    READ_BLOCK(keys, K((kv + block) * HEAD_D + at), values, V((kv + block) * HEAD_E + at), n)
-    for (long j = 0; present && j < n; j++) {
-      long key_place = KEY_PLACE(block + j);
-      if (!reads(&f, place, start, key_place) || !IN_BLOCKS(place, key_place)) continue;
-      float product = 0;
-      for (int d = 0; d < HEAD_D; d++) product += query[d] * keys[j * HEAD_D + d];
-      float s = score(&f, product, place - key_place, &bend) + BIAS(place - key_place);
-      if (s > largest) {
-        float less = exp(largest - s);
+    int n = min(end - block, (long)BLOCK);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    READ_VECTORS(NULL, turned, K, KEY_AT, HEAD_D, n)
+    READ_VECTORS(values, NULL, V, VALUE_AT, HEAD_E, n)
+    READ_PLACES(key_places, KEY_PLACE, block, n, INT_MAX)
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int j = 0; present && j < n; j += WIDTH) {
+      KEY_SCORES
+      float top = widest(there ? s : (wide)-INFINITY);
+      if (top > largest) {
+        float less = exp(largest - top);
         weights *= less;
-        for (int e = 0; e < HEAD_E; e++) sum[e] *= less;
-        largest = s;
+        for (int e = 0; e < PADDED(HEAD_E) / WIDTH; e++) sum[e] *= less;
+        largest = top;
       }
-      float weight = exp(s - largest), kept = keep_factor(&f, place, key_place) * weight;
-      weights += weight;
-      for (int e = 0; e < HEAD_E; e++) sum[e] += kept * values[j * HEAD_E + e];
+      wide weight = SELECT(exp(s - largest), there);
+      weights += total(weight);
+      wide kept = keys_kept(&f, place, key_places + j);
+      add_rows(sum, kept * weight, there, values + j * PADDED(HEAD_E), PADDED(HEAD_E));
     }
   }
   if (!present) return;
   SET_Y1(row, largest + log(weights));
+  float out[PADDED(HEAD_E)];
+  spread(sum, PADDED(HEAD_E), out);
   for (int e = 0; e < HEAD_E; e++)
-    SET_Y0(((batch * n_tokens + i) * n_heads + head) * HEAD_E + e, weights > 0 ? sum[e] / weights : 0);
+    SET_Y0(((batch * n_tokens + i) * n_heads + head) * HEAD_E + e, weights > 0 ? out[e] / weights : 0);
 }
 #endif
 
@@ -159,7 +69,8 @@ kernel void attention_delta(OPERANDS) {
 }
 
 kernel void attention_grad_query(OPERANDS) {
-  local float keys[BLOCK * HEAD_D], values[BLOCK * HEAD_E];
+  local float keys[BLOCK * PADDED(HEAD_D)], turned[BLOCK * PADDED(HEAD_D)], values[BLOCK * PADDED(HEAD_E)];
+  local int key_places[BLOCK];
   long n_heads = Q_DIM(1), n_kv = K_DIM(1), n_tokens = Q_DIM(2), n_keys = K_DIM(2);
   long n_blocks = (n_tokens + LOCAL - 1) / LOCAL, first = get_group_id(0) % n_blocks * LOCAL;
   long head = get_group_id(0) / n_blocks % n_heads, batch = get_group_id(0) / n_blocks / n_heads;
@@ -167,68 +78,92 @@ kernel void attention_grad_query(OPERANDS) {
   long kv = (batch * n_kv + head * n_kv / n_heads) * n_keys;
   bool present = i < n_tokens;
   const form f = FORM(head, batch);
-  long place = present ? PLACE(i) : -1, start = present ? START(batch * n_tokens + i) : 0;
-  float query[HEAD_D], back[HEAD_E], sum[HEAD_D], bend;
+  int place = present ? PLACE(i) : -1, start = present ? START(batch * n_tokens + i) : 0;
+  float query[PADDED(HEAD_D)], back[PADDED(HEAD_E)];
+  wide sum[PADDED(HEAD_D) / WIDTH];
   float lse = present ? LSE(row) : 0, delta = present ? ((global const float *)scratch)[row] : 0;
-  for (int d = 0; d < HEAD_D; d++) query[d] = present ? Q(row * HEAD_D + d) : 0, sum[d] = 0;
-  for (int e = 0; e < HEAD_E; e++)
-    back[e] = present ? DO(((batch * n_tokens + i) * n_heads + head) * HEAD_E + e) : 0;
+  READ_OWN(query, Q, row * HEAD_D, HEAD_D)
+  READ_OWN(back, DO, ((batch * n_tokens + i) * n_heads + head) * HEAD_E, HEAD_E)
+  CLEAR(sum, HEAD_D)
   long end = keys_end(min(first + LOCAL, n_tokens), n_keys);
   for (long block = keys_begin(&f, first); block < end; block += BLOCK) {
-    long n = min(end - block, (long)BLOCK);
-    READ_BLOCK(keys, K((kv + block) * HEAD_D + at), values, V((kv + block) * HEAD_E + at), n)
-    for (long j = 0; present && j < n; j++) {
-      long key_place = KEY_PLACE(block + j);
-      if (!reads(&f, place, start, key_place) || !IN_BLOCKS(place, key_place)) continue;
-      float product = 0, inner = 0;
-      for (int d = 0; d < HEAD_D; d++) product += query[d] * keys[j * HEAD_D + d];
-      for (int e = 0; e < HEAD_E; e++) inner += back[e] * values[j * HEAD_E + e];
-      float s = score(&f, product, place - key_place, &bend) + BIAS(place - key_place), weight = exp(s - lse);
-      float slope = weight * (keep_factor(&f, place, key_place) * inner - delta) * f.scale * bend;
-      for (int d = 0; d < HEAD_D; d++) sum[d] += slope * keys[j * HEAD_D + d];
+    int n = min(end - block, (long)BLOCK);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    READ_VECTORS(keys, turned, K, KEY_AT, HEAD_D, n)
+    READ_VECTORS(NULL, values, V, VALUE_AT, HEAD_E, n)
+    READ_PLACES(key_places, KEY_PLACE, block, n, INT_MAX)
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int j = 0; present && j < n; j += WIDTH) {
+      KEY_SCORES
+      wide inner = products(back, values + j, PADDED(HEAD_E)), kept = keys_kept(&f, place, key_places + j);
+      wide slope = exp(s - lse) * (kept * inner - delta) * f.scale * bend;
+      add_rows(sum, slope, there, keys + j * PADDED(HEAD_D), PADDED(HEAD_D));
     }
   }
-  for (int d = 0; present && d < HEAD_D; d++) SET_Y0(row * HEAD_D + d, sum[d]);
+  float out[PADDED(HEAD_D)];
+  spread(sum, PADDED(HEAD_D), out);
+  for (int d = 0; present && d < HEAD_D; d++) SET_Y0(row * HEAD_D + d, out[d]);
 }
 
+/* What a group knows of its queries beside their features. */
+typedef struct query_block {
+  int places[BLOCK], starts[BLOCK];
+  float lses[BLOCK], deltas[BLOCK];
+} query_block;
+
 kernel void attention_grad_key(OPERANDS) {
-  local float queries[BLOCK * HEAD_D], backs[BLOCK * HEAD_E];
+  local float queries[BLOCK * PADDED(HEAD_D)], turned[BLOCK * PADDED(HEAD_D)];
+  local float backs[BLOCK * PADDED(HEAD_E)], turned_backs[BLOCK * PADDED(HEAD_E)];
+  local query_block of;
   long n_heads = Q_DIM(1), n_kv = K_DIM(1), n_tokens = Q_DIM(2), n_keys = K_DIM(2), group = n_heads / n_kv;
   long n_blocks = (n_keys + LOCAL - 1) / LOCAL, first = get_group_id(0) % n_blocks * LOCAL;
   long kv_head = get_group_id(0) / n_blocks % n_kv, batch = get_group_id(0) / n_blocks / n_kv;
-  long j = first + get_local_id(0), row = (batch * n_kv + kv_head) * n_keys + j;
-  bool present = j < n_keys;
-  long key_place = present ? KEY_PLACE(j) : 0;
-  float key[HEAD_D], value[HEAD_E], dkey[HEAD_D], dvalue[HEAD_E], bend;
-  for (int d = 0; d < HEAD_D; d++) key[d] = present ? K(row * HEAD_D + d) : 0, dkey[d] = 0;
-  for (int e = 0; e < HEAD_E; e++) value[e] = present ? V(row * HEAD_E + e) : 0, dvalue[e] = 0;
+  long own = first + get_local_id(0), row = (batch * n_kv + kv_head) * n_keys + own;
+  bool present = own < n_keys;
+  int key_place = present ? KEY_PLACE(own) : 0;
+  local const int *places = of.places;
+  float key[PADDED(HEAD_D)], value[PADDED(HEAD_E)];
+  wide dkey[PADDED(HEAD_D) / WIDTH], dvalue[PADDED(HEAD_E) / WIDTH];
+  READ_OWN(key, K, row * HEAD_D, HEAD_D)
+  READ_OWN(value, V, row * HEAD_E, HEAD_E)
+  CLEAR(dkey, HEAD_D)
+  CLEAR(dvalue, HEAD_E)
   for (long head = kv_head * group; head < (kv_head + 1) * group; head++) {
     const form f = FORM(head, batch);
     long rows = (batch * n_heads + head) * n_tokens, begin = PLACED ? 0 : first / BLOCK * BLOCK;
-    long end = PLACED || f.window == 0 ? n_tokens : min(n_tokens, first + LOCAL + f.window);
+    long end = PLACED ? n_tokens : min(n_tokens, first + LOCAL + f.window);
     for (long block = begin; block < end; block += BLOCK) {
-      long n = min(end - block, (long)BLOCK);
-      READ_BLOCK(queries, Q((rows + block) * HEAD_D + at), backs,
-                 DO(((batch * n_tokens + block + at / HEAD_E) * n_heads + head) * HEAD_E + at % HEAD_E), n)
-      for (long q = 0; present && q < n; q++) {
-        long i = block + q, place = PLACE(i);
-        if (!reads(&f, place, START(batch * n_tokens + i), key_place) || !IN_BLOCKS(place, key_place))
-          continue;
-        float product = 0, inner = 0;
-        for (int d = 0; d < HEAD_D; d++) product += queries[q * HEAD_D + d] * key[d];
-        for (int e = 0; e < HEAD_E; e++) inner += backs[q * HEAD_E + e] * value[e];
-        float s = score(&f, product, place - key_place, &bend) + BIAS(place - key_place);
-        float weight = exp(s - LSE(rows + i));
-        float kept = keep_factor(&f, place, key_place);
-        float slope =
-            weight * (kept * inner - ((global const float *)scratch)[rows + i]) * f.scale * bend;
-        for (int d = 0; d < HEAD_D; d++) dkey[d] += slope * queries[q * HEAD_D + d];
-        for (int e = 0; e < HEAD_E; e++) dvalue[e] += kept * weight * backs[q * HEAD_E + e];
+      int n = min(end - block, (long)BLOCK);
+      barrier(CLK_LOCAL_MEM_FENCE);
+      READ_VECTORS(queries, turned, Q, ROW_AT, HEAD_D, n)
+      READ_VECTORS(backs, turned_backs, DO, BACK_AT, HEAD_E, n)
+      READ_PLACES(of.places, PLACE, block, n, -1)
+      for (int at = get_local_id(0); at < BLOCK; at += LOCAL) {
+        of.starts[at] = at < n ? START(batch * n_tokens + block + at) : 0;
+        of.lses[at] = at < n ? LSE(rows + block + at) : 0;
+        of.deltas[at] = at < n ? ((global const float *)scratch)[rows + block + at] : 0;
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (int j = 0; present && j < n; j += WIDTH) {
+        wide_int away = LOAD_WIDE(places + j) - key_place;
+        wide_int there = reads(&f, away, LOAD_WIDE(of.starts + j), (wide_int)key_place);
+        ONLY_BLOCKS(there, THAT_PLACE, OWN_KEY)
+        if (!any(there)) continue;
+        BIASES(biases, away, there)
+        wide bend, s = score(&f, products(key, turned + j, PADDED(HEAD_D)), REAL(away), &bend) + biases;
+        wide weight = exp(s - LOAD_WIDE(of.lses + j)), kept = queries_kept(&f, places + j, key_place);
+        wide inner = products(value, turned_backs + j, PADDED(HEAD_E));
+        wide slope = weight * (kept * inner - LOAD_WIDE(of.deltas + j)) * f.scale * bend;
+        add_rows(dkey, slope, there, queries + j * PADDED(HEAD_D), PADDED(HEAD_D));
+        add_rows(dvalue, kept * weight, there, backs + j * PADDED(HEAD_E), PADDED(HEAD_E));
       }
     }
   }
-  for (int d = 0; present && d < HEAD_D; d++) SET_Y1(row * HEAD_D + d, dkey[d]);
-  for (int e = 0; present && e < HEAD_E; e++) SET_Y2(row * HEAD_E + e, dvalue[e]);
+  float out_key[PADDED(HEAD_D)], out_value[PADDED(HEAD_E)];
+  spread(dkey, PADDED(HEAD_D), out_key);
+  spread(dvalue, PADDED(HEAD_E), out_value);
+  for (int d = 0; present && d < HEAD_D; d++) SET_Y1(row * HEAD_D + d, out_key[d]);
+  for (int e = 0; present && e < HEAD_E; e++) SET_Y2(row * HEAD_E + e, out_value[e]);
 }
 
 #ifdef TABLE
@@ -240,17 +175,19 @@ kernel void attention_grad_table(OPERANDS) {
   float sum = 0, bend;
   for (long at = get_local_id(0); head >= 0 && head < n_heads && at < n_queries; at += LOCAL) {
     long batch = at / n_tokens, i = at % n_tokens, row = (batch * n_heads + head) * n_tokens + i;
-    long place = PLACE(i), start = START(at), kv = (batch * n_kv + head * n_kv / n_heads) * n_keys;
+    int place = PLACE(i), start = START(at);
+    long kv = (batch * n_kv + head * n_kv / n_heads) * n_keys;
     const form f = FORM(head, batch);
     for (long j = 0; j < keys_end(i + 1, n_keys); j++) {
-      long key_place = KEY_PLACE(j), away = place - key_place;
-      if (!reads(&f, place, start, key_place) || ENTRY(away) != entry) continue;
+      int key_place = KEY_PLACE(j), away = place - key_place;
+      if (!reads(&f, away, start, key_place) || ENTRY(away) != entry) continue;
       float product = 0, inner = 0;
       for (int d = 0; d < HEAD_D; d++) product += Q(row * HEAD_D + d) * K((kv + j) * HEAD_D + d);
       for (int e = 0; e < HEAD_E; e++)
         inner += DO((at * n_heads + head) * HEAD_E + e) * V((kv + j) * HEAD_E + e);
-      float weight = exp(score(&f, product, away, &bend) + BIAS(away) - LSE(row));
-      sum += weight * (keep_factor(&f, place, key_place) * inner - ((global const float *)scratch)[row]);
+      float weight = exp(score(&f, product, (float)away, &bend) + BIAS(away) - LSE(row));
+      float kept = f.drops ? keep_factor(&f, words_of(&f, place, key_place), key_place) : 1;
+      sum += weight * (kept * inner - ((global const float *)scratch)[row]);
     }
   }
   sum = group_sum(sum, room);

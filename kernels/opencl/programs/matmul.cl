@@ -13,15 +13,15 @@
          A_accumulate ? Y0((row) * p.n + (column)) + BIASED(sum, column) : BIASED(sum, column))
 
 kernel void matmul(OPERANDS) {
-  local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE];
+  TILE_ROOM
   product p = {0, YDIM(0, 3), 0, 0, 0, 0, 0};
   p.m = YN(0) / p.n, p.k = XN(0) / p.m;
   p.a_row = A_trans_a ? 1 : XDIM(0, 3), p.a_k = A_trans_a ? XDIM(0, 3) : 1;
   p.b_column = A_trans_b ? XDIM(1, 3) : 1, p.b_k = A_trans_b ? 1 : XDIM(1, 3);
-  long n_across = (p.n + TILE - 1) / TILE;
-  long row = get_group_id(0) / n_across * TILE, column = get_group_id(0) % n_across * TILE;
-  float4 sums[4] = {0, 0, 0, 0};
-  TILE_SUM(sums, p, row, column, X0_RUN, X1_RUN, a_tile, b_tile)
+  long n_across = TILES(p.n, TILE_COLUMNS);
+  long row = get_group_id(0) / n_across * TILE_ROWS, column = get_group_id(0) % n_across * TILE_COLUMNS;
+  TILE_SUMS(sums)
+  TILE_SUM(sums, p, row, column, X0_WIDE, X1_WIDE, a_tile, b_tile)
   TILE_STORE(sums, p, row, column, SET_PRODUCT)
 }
 #endif
@@ -60,22 +60,22 @@ kernel void matmul(OPERANDS) {
 
 #ifdef IS_grouped_matmul
 /* Groups: tiles of the rows of each expert in each block, as if it had them all; most have nothing to do. */
-#define LOAD_ROWS(i, end) X0_RUN(start * p.k + (i), start * p.k + (end))
-#define LOAD_MATRIX(i, end) X2_RUN(expert * p.k * p.n + (i), expert * p.k * p.n + (end))
+#define LOAD_ROWS(i, end) X0_WIDE(start * p.k + (i), start * p.k + (end))
+#define LOAD_MATRIX(i, end) X2_WIDE(expert * p.k * p.n + (i), expert * p.k * p.n + (end))
 #define SET_ROWS(row, column, sum) SET_Y0((start + (row)) * p.n + (column), sum)
 kernel void grouped_matmul(OPERANDS) {
-  local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE];
+  TILE_ROOM
   long n_blocks = XN(1) / N_EXPERTS, n_rows = XN(0) / XDIM(0, 3) / n_blocks;
-  long n_down = (n_rows + TILE - 1) / TILE, depth = XDIM(0, 3), width = YDIM(0, 3);
+  long n_down = TILES(n_rows, TILE_ROWS), depth = XDIM(0, 3), width = YDIM(0, 3);
   product p = {0, width, depth, depth, 1, A_trans_b ? depth : 1, A_trans_b ? 1 : width};
-  long n_across = (p.n + TILE - 1) / TILE, column = get_group_id(0) % n_across * TILE;
-  long row = get_group_id(0) / n_across % n_down * TILE, pair = get_group_id(0) / n_across / n_down;
+  long n_across = TILES(p.n, TILE_COLUMNS), column = get_group_id(0) % n_across * TILE_COLUMNS;
+  long row = get_group_id(0) / n_across % n_down * TILE_ROWS, pair = get_group_id(0) / n_across / n_down;
   long block = pair / N_EXPERTS, expert = pair % N_EXPERTS;
   FIND_ROWS(block, expert, n_rows)
   long start = block * n_rows + first_row;
   p.m = n_own;
   if (row >= n_own) p.k = 0;
-  float4 sums[4] = {0, 0, 0, 0};
+  TILE_SUMS(sums)
   TILE_SUM(sums, p, row, column, LOAD_ROWS, LOAD_MATRIX, a_tile, b_tile)
   TILE_STORE(sums, p, row, column, SET_ROWS)
 }
@@ -89,19 +89,20 @@ kernel void grouped_clear(OPERANDS) {
 #endif
 
 #ifdef IS_grouped_wgrad
-#define LOAD_DY(i, end) X0_RUN(start * p.m + (i), start * p.m + (end))
-#define LOAD_X(i, end) X1_RUN(start * p.n + (i), start * p.n + (end))
+#define LOAD_DY(i, end) X0_WIDE(start * p.m + (i), start * p.m + (end))
+#define LOAD_X(i, end) X1_WIDE(start * p.n + (i), start * p.n + (end))
 #define AT_W(row, column) ((expert * p.m + (row)) * p.n + (column))
 #define SET_W(row, column, sum) \
   SET_Y0(AT_W(row, column), A_accumulate ? Y0(AT_W(row, column)) + (sum) : (sum))
 kernel void grouped_wgrad(OPERANDS) {
-  local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE];
+  TILE_ROOM
   long n_blocks = XN(2) / N_EXPERTS, n_rows = XN(0) / XDIM(0, 3) / n_blocks;
   product p = {XDIM(0, 3), XDIM(1, 3), 0, 1, XDIM(0, 3), 1, XDIM(1, 3)};
-  long n_across = (p.n + TILE - 1) / TILE, n_down = (p.m + TILE - 1) / TILE;
-  long column = get_group_id(0) % n_across * TILE, row = get_group_id(0) / n_across % n_down * TILE;
+  long n_across = TILES(p.n, TILE_COLUMNS), n_down = TILES(p.m, TILE_ROWS);
+  long column = get_group_id(0) % n_across * TILE_COLUMNS;
+  long row = get_group_id(0) / n_across % n_down * TILE_ROWS;
   long expert = get_group_id(0) / n_across / n_down;
-  float4 sums[4] = {0, 0, 0, 0};
+  TILE_SUMS(sums)
   for (long block = 0; block < n_blocks; block++) {
     FIND_ROWS(block, expert, n_rows)
     long start = block * n_rows + first_row;

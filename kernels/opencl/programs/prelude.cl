@@ -9,6 +9,7 @@
  *     A_name            an attribute
  *     N_IN, N_OUT       operands that are there
  *     LOCAL             work-items of a group, a power of two; TILE_SIDE is its root
+ *     WIDTH, ITEM_ROWS  numbers of a vector of wide.cl; rows of a product that an item has
  *     scratch           memory of the operator, shared by its kernels
  *
  * All arithmetic is fp32 (fp64 where an operand is), and sums have one order: rows by a tree over the items

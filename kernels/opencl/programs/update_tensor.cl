@@ -83,16 +83,16 @@ kernel void muon_divide(OPERANDS) {
   if (i < N) ROOM[i] /= (float)AT_STEP->sums[0];
 }
 
-#define LOAD_X(i, end) load_run_f32((global const uchar *)X_NOW, i, end)
-#define LOAD_SQUARE(i, end) load_run_f32((global const uchar *)SQUARE, i, end)
-#define LOAD_MIXED(i, end) load_run_f32((global const uchar *)MIXED, i, end)
+#define LOAD_X(i, end) load_wide_f32((global const uchar *)X_NOW, i, end)
+#define LOAD_SQUARE(i, end) load_wide_f32((global const uchar *)SQUARE, i, end)
+#define LOAD_MIXED(i, end) load_wide_f32((global const uchar *)MIXED, i, end)
 #define COEFFICIENT(k) (float)muon_coefficients[call.round * 3 + (k)]
 #define MUON_PRODUCT(columns, depth, b_column_, b_k_) \
-  local float a_tile[DEPTH * TILE], b_tile[DEPTH * TILE]; \
+  TILE_ROOM \
   product p = {LEAST, columns, depth, depth, 1, b_column_, b_k_}; \
-  long n_across = (p.n + TILE - 1) / TILE; \
-  long row = get_group_id(0) / n_across * TILE, column = get_group_id(0) % n_across * TILE; \
-  float4 sums[4] = {0, 0, 0, 0}
+  long n_across = TILES(p.n, TILE_COLUMNS); \
+  long row = get_group_id(0) / n_across * TILE_ROWS, column = get_group_id(0) % n_across * TILE_COLUMNS; \
+  TILE_SUMS(sums)
 
 kernel void muon_square(OPERANDS) {
 #define SET_SQUARE(row, column, sum) (SQUARE[(row) * p.n + (column)] = (sum))
