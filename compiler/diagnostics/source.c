@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/diagnostics/source.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -157,6 +158,14 @@ const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_b
   size_t n = source->line_start[line] - source->line_start[line - 1];
   *n_bytes = n - final_break_bytes(start, n);
   return start;
+}
+
+const char *nxc_source_line_key(const nxc_source *source, uint32_t line, size_t *n_bytes) {
+  size_t n_line, n = 0;
+  const char *text = nxc_source_line(source, line, &n_line);
+  while (n < n_line && (isalnum((unsigned char)text[n]) || text[n] == '_' || text[n] == '-')) n++;
+  *n_bytes = n < n_line && text[n] == ':' ? n : 0;
+  return text;
 }
 
 size_t nxc_source_characters(const nxc_source *source, size_t offset) {

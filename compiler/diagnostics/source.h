@@ -48,6 +48,8 @@ const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t lim
 void nxc_source_lay_over(const nxc_overlay *overlays);
 /* The text of a 1-based line without its line break; *n_bytes receives its length. */
 const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes);
+/* The key that a line of a map in block style begins with; *n_bytes receives its length, 0: there is none. */
+const char *nxc_source_line_key(const nxc_source *source, uint32_t line, size_t *n_bytes);
 /* Characters before a byte offset; those of its own line alone (`line` counts from 1); and the byte offset of
  * a place in a line, `column` characters behind its start and at most its end. None takes longer in a long
  * text, or a long line. */

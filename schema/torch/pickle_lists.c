@@ -29,9 +29,13 @@ nx_object *nx_pickle_top(const nx_pickle_machine *m) {
   return m->n_stack > 0 && m->stack[m->n_stack - 1] != &nx_pickle_mark ? m->stack[m->n_stack - 1] : NULL;
 }
 
+static bool misses(nx_pickle_machine *m) {
+  return nx_pickle_damaged(m, "something is taken that is not there");
+}
+
 nx_object *nx_pickle_pop(nx_pickle_machine *m) {
   nx_object *object = nx_pickle_top(m);
-  if (object == NULL) nx_pickle_damaged(m, "something is taken that is not there");
+  if (object == NULL) misses(m);
   else m->n_stack--;
   return object;
 }
@@ -94,9 +98,9 @@ bool nx_pickle_do_dict(nx_pickle_machine *m, const nx_pickle_argument *a) {
 bool nx_pickle_do_tuple(nx_pickle_machine *m, const nx_pickle_argument *a) {
   nx_object *into = nx_pickle_make(m, NX_OBJECT_LIST);
   size_t n = a->number, first = m->n_stack - n;
-  if (m->n_stack < n) return nx_pickle_damaged(m, "something is taken that is not there");
+  if (m->n_stack < n) return misses(m);
   for (size_t i = first; i < m->n_stack; i++)
-    if (m->stack[i] == &nx_pickle_mark) return nx_pickle_damaged(m, "something is taken that is not there");
+    if (m->stack[i] == &nx_pickle_mark) return misses(m);
   if (into == NULL) return nx_fault_set(m->fault, 0, "out of memory");
   return put(m, into, first) && nx_pickle_push(m, into);
 }
@@ -129,11 +133,10 @@ bool nx_pickle_do_set_items(nx_pickle_machine *m, const nx_pickle_argument *a) {
 }
 bool nx_pickle_do_append(nx_pickle_machine *m, const nx_pickle_argument *a) {
   (void)a;
-  return nx_pickle_top(m) ? add(m, m->n_stack - 1, false)
-                          : nx_pickle_damaged(m, "something is taken that is not there");
+  return nx_pickle_top(m) ? add(m, m->n_stack - 1, false) : misses(m);
 }
 bool nx_pickle_do_set_item(nx_pickle_machine *m, const nx_pickle_argument *a) {
   (void)a;
   bool has = m->n_stack > 2 && nx_pickle_top(m) && m->stack[m->n_stack - 2] != &nx_pickle_mark;
-  return has ? add(m, m->n_stack - 2, true) : nx_pickle_damaged(m, "something is taken that is not there");
+  return has ? add(m, m->n_stack - 2, true) : misses(m);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any bytes, as a configuration of each dialect, through the whole way to settings, and prints what
- * comes out. */
+ * comes out. Defaults lists find own.yaml, which has the same bytes, part.yaml and group/part.yaml beside it. */
 #include "compiler/config/compile_settings.h"
 #include "compiler/render/render_document.h"
 #include "compiler/config/settings_json.h"
@@ -9,7 +9,10 @@
 #include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { N_FORMATS = NXC_FORMAT_JUNIT - NXC_FORMAT_TEXT + 1 };
 
@@ -41,12 +44,48 @@ static void check_settings(nxc_arena *arena, const nxc_compiled *compiled) {
   json_decref(sources);
 }
 
-/* The file's folder is not there, so no other file has a say. */
+/* -- the folder of the file ------------------------------------------------------------------------------ */
+
+static char folder[] = "/tmp/nx_fuzz_settings.XXXXXX";
+
+static void put_file(const char *name, const void *bytes, size_t n_bytes) {
+  char path[sizeof folder + 32];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  if (file == NULL || fwrite(bytes, 1, n_bytes, file) != n_bytes || fclose(file) != 0) abort();
+}
+
+static void remove_folder(void) {
+  static const char *const names[] = {"own.yaml", "part.yaml", "group/part.yaml", ".nxcfg.yaml", "group", ""};
+  char path[sizeof folder + 32];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+    remove(path);
+  }
+}
+
+/* A project file of its own, so that none above it has a say. */
+static void make_folder(void) {
+  static const char part[] = "# @package model\ndefaults: [/group/part, _self_]\nnum_layers: 2\n",
+                    inner[] = "defaults: [own@_here_]\nhidden_size: 8\ntrainer: {devices: 8}\n";
+  char path[sizeof folder + 32];
+  if (mkdtemp(folder) == NULL) abort();
+  atexit(remove_folder);
+  snprintf(path, sizeof path, "%s/group", folder);
+  if (mkdir(path, 0700) != 0) abort();
+  put_file(".nxcfg.yaml", "{}\n", 3);
+  put_file("part.yaml", part, strlen(part));
+  put_file("group/part.yaml", inner, strlen(inner));
+}
+
+/* -- one configuration ----------------------------------------------------------------------------------- */
+
 static void compile(const uint8_t *bytes, size_t n_bytes, const char *dialect) {
   nxc_arena *arena = nxc_arena_new();
   nxc_sink *sink = nxc_sink_new(arena);
-  const nxc_source *text = nxc_source_new(arena, "/nowhere/file", (const char *)bytes, n_bytes);
-  const nxc_request request = {.file = "/nowhere/file", .text = text, .dialect = dialect, .for_nxrun = true};
+  const char *file = nxc_arena_printf(arena, "%s/file", folder);
+  const nxc_source *text = nxc_source_new(arena, file, (const char *)bytes, n_bytes);
+  const nxc_request request = {.file = file, .text = text, .dialect = dialect, .for_nxrun = true};
   nxc_compiled compiled;
   bool good = nxc_compile_settings(arena, &request, sink, &compiled);
   assert(good == (nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0));
@@ -59,8 +98,12 @@ static void compile(const uint8_t *bytes, size_t n_bytes, const char *dialect) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
   static const char *const dialects[] = {"nxdt", "nx", "neox", "xorl", "xorl@later", NULL};
   enum { N_DIALECTS = sizeof dialects / sizeof *dialects };
-  if (nowhere == NULL) nowhere = fopen("/dev/null", "w");
+  if (nowhere == NULL) {
+    make_folder();
+    nowhere = fopen("/dev/null", "w");
+  }
   assert(nowhere != NULL);
+  if (memmem(bytes, n_bytes, "defaults", strlen("defaults")) != NULL) put_file("own.yaml", bytes, n_bytes);
   for (size_t i = 0; i < N_DIALECTS; i++)
     if (is_chosen(bytes, n_bytes, 0, i, N_DIALECTS)) compile(bytes, n_bytes, dialects[i]);
   return 0;

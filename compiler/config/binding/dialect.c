@@ -141,10 +141,9 @@ static bool is_telling_key(const nxc_dialect *dialect, const char *key) {
 static bool line_hints(const nxc_dialect *dialect, const nxc_source *text) {
   for (uint32_t line = 1; line <= text->n_lines; line++) {
     char key[64];
-    size_t n_line, n_key = 0;
-    const char *bytes = nxc_source_line(text, line, &n_line);
-    while (n_key < n_line && (isalnum((unsigned char)bytes[n_key]) || bytes[n_key] == '_')) n_key++;
-    if (n_key == 0 || n_key == n_line || bytes[n_key] != ':' || n_key >= sizeof key) continue;
+    size_t n_key;
+    const char *bytes = nxc_source_line_key(text, line, &n_key);
+    if (n_key == 0 || n_key >= sizeof key) continue;
     memcpy(key, bytes, n_key);
     key[n_key] = '\0';
     if (is_telling_key(dialect, key)) return true;

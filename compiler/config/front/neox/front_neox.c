@@ -213,12 +213,10 @@ static bool is_telling(const char *key, size_t n_bytes) {
 static bool has_own_key(const nxc_source *text) {
   static const char *const own[] = {"pipe_parallel_size", "pipe-parallel-size", "pos_emb", "pos-emb"};
   for (uint32_t line = 1; line <= text->n_lines; line++) {
-    size_t n_line;
-    const char *bytes = nxc_source_line(text, line, &n_line);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-      size_t n_key = strlen(own[i]);
-      if (n_line > n_key && memcmp(bytes, own[i], n_key) == 0 && bytes[n_key] == ':') return true;
-    }
+    size_t n_key;
+    const char *key = nxc_source_line_key(text, line, &n_key);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+      if (n_key == strlen(own[i]) && memcmp(key, own[i], n_key) == 0) return true;
   }
   return false;
 }
