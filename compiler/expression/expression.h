@@ -13,7 +13,8 @@
  * turn, common(a, b) what two lists share, members(maps, key, otherwise) what each map of a list has under a
  * key, maps(keys, values, ...) such a list of lists of values, pieces(x) the parts of a pipeline's
  * layout, renamed(names, table) the names that a table has for them: its entries are pairs, or texts
- * that are the same on both sides; what it lacks is left out; minutes(x) is a time in a text
+ * that are the same on both sides; what it lacks is left out; matched(patterns, n, names) how many of the
+ * names of n layers, which have a # for the layer's number, each pattern of * and ? matches; minutes(x) is a time in a text
  * DD:HH:MM:SS. `/` of two integers is an integer when it divides exactly. `matches` (PCRE2, unanchored),
  * lower, basename, int, float, str, first_number, last_number, starts and ends work item by item on a
  * list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed;

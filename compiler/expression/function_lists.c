@@ -2,6 +2,7 @@
 /* Functions of lists. */
 #include "compiler/expression/expression_function.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,8 +208,7 @@ static const nxc_value *side_of(const nxc_value *entry, size_t side) {
 
 static const nxc_value *find_name(const nxc_value *table, const nxc_value *name, size_t side) {
   for (size_t i = 0; i < table->n_items; i++)
-    if (nxc_values_same(side_of(&table->items[i], side), name))
-      return side_of(&table->items[i], 1 - side);
+    if (nxc_values_same(side_of(&table->items[i], side), name)) return side_of(&table->items[i], 1 - side);
   return NULL;
 }
 
@@ -239,6 +239,38 @@ static const nxc_value *invert_renamed(evaluation *e, arguments args, size_t n_a
   return rename_all(e, args, 1, true);
 }
 
+/* How many names of all layers a pattern matches: the names have a # where the number of the layer stands. */
+static int64_t count_matched(evaluation *e, const char *pattern, int64_t n_layers, const nxc_value *names) {
+  int64_t n = 0;
+  for (size_t i = 0; i < names->n_items; i++) {
+    const char *name = names->items[i].text, *mark = strchr(name, '#');
+    for (int64_t layer = 0; layer < n_layers && mark != NULL; layer++) {
+      const char *made =
+          nxc_arena_printf(e->arena, "%.*s%lld%s", (int)(mark - name), name, (long long)layer, mark + 1);
+      n += fnmatch(pattern, made, FNM_NOESCAPE) == 0;
+    }
+  }
+  return n;
+}
+
+static const nxc_value *call_matched(evaluation *e, arguments args, size_t n_args) {
+  enum { MOST_LAYERS = 1000 };
+  const nxc_value *patterns = args[0], *names = args[2];
+  (void)n_args;
+  bool lists = patterns->kind == NXC_LIST && args[1]->kind == NXC_INT && names->kind == NXC_LIST;
+  for (size_t i = 0; lists && i < patterns->n_items; i++) lists = patterns->items[i].kind == NXC_STRING;
+  for (size_t i = 0; lists && i < names->n_items; i++) lists = names->items[i].kind == NXC_STRING;
+  if (!lists || args[1]->integer > MOST_LAYERS)
+    return nxc_evaluation_fail(e, "matched needs patterns, a number of layers, and names");
+  nxc_value *items = nxc_arena_array(e->arena, patterns->n_items + 1, sizeof *items);
+  for (size_t i = 0; i < patterns->n_items; i++)
+    items[i] = (nxc_value){.kind = NXC_INT,
+                           .integer = count_matched(e, patterns->items[i].text, args[1]->integer, names)};
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = patterns->n_items};
+  return list;
+}
+
 const nxc_expression_function nxc_list_functions[] = {
     {"len", 1, 1, false, call_len, NULL},
     {"any", 1, MANY, false, call_any, NULL},
@@ -255,5 +287,6 @@ const nxc_expression_function nxc_list_functions[] = {
     {"blend", 2, 2, false, call_blend, NULL},
     {"common", 2, 2, false, call_common, NULL},
     {"renamed", 2, 2, false, call_renamed, invert_renamed},
+    {"matched", 3, 3, false, call_matched, NULL},
     {0},
 };

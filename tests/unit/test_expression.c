@@ -314,6 +314,9 @@ static void test_renamed(void **state) {
       {"renamed('Net', " TABLE ")", "[mlp]"},
       {"renamed([], " TABLE ")", "[]"},
       {"renamed(['MLP'], 'MLP')", "error"},
+      {"matched(['*.q', 'l.1.*', 'l.?.a.q', '*'], 12, ['l.#.a.q', 'l.#.k', 'head'])", "[12, 2, 10, 24]"},
+      {"matched([1], 2, ['a'])", "error"},
+      {"matched(['a'], 2000, ['a'])", "error"},
   };
   CHECK(rows);
   nxc_arena *arena = nxc_arena_new();
