@@ -16,7 +16,9 @@ static bool render(const dialogue *of, json_t *messages, bool prompt, nxj_text *
                             {"tools", of->tools ? of->tools : json_null()},
                             {"documents", json_null()},
                             {"add_generation_prompt", prompt ? json_true() : json_false()}};
-  const nxj_input input = {.names = of->style->names, .more = more, .n_more = sizeof more / sizeof *more,
+  const nxj_input input = {.names = of->style->names,
+                           .more = more,
+                           .n_more = sizeof more / sizeof *more,
                            .limits = NXJ_LIMITS_USUAL};
   return nxj_template_render(of->style->template, &input, rendered, fault);
 }
@@ -73,12 +75,38 @@ static bool mark_turns(const dialogue *of, nxj_text *whole, nxr_fault *fault) {
   return true;
 }
 
+/* What is odd of a message; NULL: nothing that is known. */
+static const char *oddity_of(const json_t *message) {
+  const json_t *content = json_object_get(message, "content");
+  if (!json_is_object(message)) return "no object with role and content";
+  if (json_object_get(message, "from")) return "written with from and value: rename them to role and content";
+  if (!json_object_get(message, "role")) return "without a role";
+  if (content == NULL) return "without content";
+  if (json_is_null(content)) return "of content that is null";
+  if (json_is_array(content)) return "of content that is a list";
+  return json_is_string(content) ? NULL : "of content that is no text";
+}
+
+/* Says of the message that is odd first that it is, where a template failed. */
+static bool explain(json_t *messages, nxr_fault *fault) {
+  const nxr_fault why = *fault;
+  const json_t *message;
+  size_t i;
+  json_array_foreach(messages, i, message) {
+    const char *oddity = oddity_of(message);
+    if (oddity == NULL) continue;
+    fault->text[0] = '\0';
+    return nxr_fault_set(fault, "%.700s; message %zu is %s", why.text, i + 1, oddity);
+  }
+  return false;
+}
+
 bool nxj_dialogue_render(const nxj_style *style, json_t *messages, json_t *tools, bool marked,
                          nxj_text *rendered, nxr_fault *fault) {
   const dialogue of = {style, messages, tools};
   if (!json_is_array(messages) || json_array_size(messages) == 0)
     return nxr_fault_set(fault, "its messages are no list of them");
-  if (!render(&of, messages, false, rendered, fault)) return false;
+  if (!render(&of, messages, false, rendered, fault)) return explain(messages, fault);
   if (!marked || nxj_template_has_generation(style->template) || mark_turns(&of, rendered, fault))
     return true;
   nxj_text_free(rendered);

@@ -83,7 +83,7 @@ static bool give_ids(const nxd_arrow *arrow, const nxd_arrow_column *column, uin
     if (!nxd_arrow_is_valid(arrow, numbers, i, &valid, fault) ||
         !nxd_arrow_number(arrow, numbers, i, numbers->bits / 8, &ids[i - range.first], fault))
       return false;
-    if (!valid) ids[i - range.first] = -1; /* no token: whoever reads it says so */
+    if (!valid) ids[i - range.first] = NXD_NO_ID;
   }
   return true;
 }

@@ -96,6 +96,12 @@ static bool explain_nothing(const builder *b, nxr_fault *fault) {
   if (b->writer.standing.n_skipped > 0)
     return nxr_fault_set(fault, "nothing to write: every record is malformed, the first is %s",
                          b->writer.standing.first_skipped);
+  if (b->writer.standing.n_empty > 0 || b->writer.standing.n_long > 0)
+    return nxr_fault_set(fault,
+                         "nothing to write: nothing is left of %s: %llu records have no token that counts, "
+                         "and %llu are too long",
+                         b->is->files->paths[0], (unsigned long long)b->writer.standing.n_empty,
+                         (unsigned long long)b->writer.standing.n_long);
   return nxr_fault_set(fault, "nothing to write: %s is empty", b->is->files->paths[0]);
 }
 
@@ -138,9 +144,11 @@ bool nxd_build_run(const nxd_build *build, nxd_standing *standing, nxr_fault *fa
   builder *b = calloc(1, sizeof *b);
   if (b == NULL) return nxr_fault_set(fault, "out of memory");
   b->is = build;
-  const nxd_writer_options options = {.prefix = build->prefix, .key = build->key,
+  const nxd_writer_options options = {.prefix = build->prefix,
+                                      .key = build->key,
                                       .type_code = build->recipe->type_code,
-                                      .weights = build->recipe->maker->weights, .force = build->force};
+                                      .weights = build->recipe->maker->weights,
+                                      .force = build->force};
   bool good = nxd_writer_open(&b->writer, &options, fault) &&
               (b->writer.standing.complete || build_open(b, fault)) && write_beside(b, fault) &&
               nxd_writer_finish(&b->writer, fault);

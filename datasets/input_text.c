@@ -62,6 +62,28 @@ static long read_on(text_state *state, nxd_buffer *to, size_t room, nxr_fault *f
   return n;
 }
 
+/* What is no text of bytes that read as UTF-8, by what it begins with. */
+static bool is_readable(const nxd_input *input, const uint8_t *bytes, size_t n, nxr_fault *fault) {
+  static const struct {
+    const char *begins;
+    const char *is;
+  } others[] = {
+      {"\xff\xfe", "UTF-16: iconv -f UTF-16 -t UTF-8 makes one that is read"},
+      {"\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 makes one that is read"},
+      {"PAR1", "Parquet: datasets.load_dataset('parquet', ...).save_to_disk(FOLDER) makes one that is read"},
+      {"ARROW1", "an Arrow file: its name has to end with .arrow"},
+      {"BZh", "compressed with bzip2: decompress it"},
+      {"\xfd"
+       "7zXZ",
+       "compressed with xz: decompress it"}};
+  for (size_t i = 0; input->offset == 0 && i < sizeof others / sizeof *others; i++) {
+    size_t length = strlen(others[i].begins);
+    if (n >= length && memcmp(bytes, others[i].begins, length) == 0)
+      return nxr_fault_set(fault, "%s is no text, but %s", input->path, others[i].is);
+  }
+  return true;
+}
+
 /* -- a file
  * -------------------------------------------------------------------------------------------------- */
 
@@ -72,7 +94,8 @@ static nxd_given next_text(nxd_input *input, nxd_batch *batch, nxr_fault *fault)
   long n;
   do n = read_on(state, &batch->bytes, NXD_BYTES_ROOM, fault);
   while (n > 0 && (!input->wanted->pieces || batch->bytes.n - first < PIECE_BYTES));
-  if (n < 0) return NXD_FAILED;
+  if (n < 0 || !is_readable(input, batch->bytes.bytes + first, batch->bytes.n - first, fault))
+    return NXD_FAILED;
   nxd_record *record = nxd_batch_add(batch);
   if (record == NULL) return fail(fault, "out of memory for", input->path);
   record->fields[0] = (nxd_field){NXD_STRING, first, batch->bytes.n - first};
@@ -126,6 +149,7 @@ static nxd_given next_line(nxd_input *input, nxd_batch *batch, nxr_fault *fault)
     nxd_given found = find_line(input, &length, &n_bytes, fault);
     if (found != NXD_GIVEN) return found;
     line = state->line.bytes + state->at;
+    if (!is_readable(input, line, length, fault)) return NXD_FAILED;
     state->at += n_bytes;
     input->offset += n_bytes, input->line++;
   } while (is_blank(line, length));

@@ -39,10 +39,12 @@ void nxd_made_free(nxd_made *made) {
 
 static bool check_ids(const nxd_recipe *recipe, const int64_t *tokens, size_t n, nxr_fault *fault) {
   int64_t bound = recipe->vocab ? (int64_t)recipe->vocab : INT64_C(1) << 31;
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n; i++) {
+    if (tokens[i] == NXD_NO_ID) return nxr_fault_set(fault, "its token %zu is null, and no id", i);
     if (tokens[i] < 0 || tokens[i] >= bound)
       return nxr_fault_set(fault, "its token %zu is %lld, and ids are from 0 to %lld", i,
                            (long long)tokens[i], (long long)bound - 1);
+  }
   return true;
 }
 

@@ -32,12 +32,12 @@ static bool make_text(nxd_maker *maker, const nxd_value *value, nxd_made *made, 
 
 static bool make_document(nxd_maker *maker, const nxd_value *values, nxd_made *made, nxr_fault *fault) {
   switch (values[0].form) {
-    case NXD_STRING: return make_text(maker, &values[0], made, fault);
-    case NXD_IDS: return nxd_add_document(maker, values[0].ids, NULL, values[0].n, made, fault);
-    case NXD_NOTHING: return nxr_fault_set(fault, "its %s is null", maker->recipe->wanted.fields[0]);
-    default:
-      return nxr_fault_set(fault, "its %s is neither a text nor a list of token ids",
-                           maker->recipe->wanted.fields[0]);
+  case NXD_STRING: return make_text(maker, &values[0], made, fault);
+  case NXD_IDS: return nxd_add_document(maker, values[0].ids, NULL, values[0].n, made, fault);
+  case NXD_NOTHING: return nxr_fault_set(fault, "its %s is null", maker->recipe->wanted.fields[0]);
+  default:
+    return nxr_fault_set(fault, "its %s is neither a text nor a list of token ids",
+                         maker->recipe->wanted.fields[0]);
   }
 }
 
@@ -61,6 +61,8 @@ static bool weigh(const nxd_value *values, bool shifted, const int64_t *tokens, 
   for (size_t i = 0; i < n; i++) {
     int64_t label = !shifted ? labels[i] : i > 0 ? labels[i - 1] : NO_LABEL;
     weights[i] = label == NO_LABEL ? 0.0F : 1.0F;
+    if (label == NXD_NO_ID)
+      return nxr_fault_set(fault, "label %zu is null: %d says that a token does not count", i, NO_LABEL);
     if (label != NO_LABEL && label != tokens[i])
       return nxr_fault_set(fault, "label %zu is %lld, and neither its token nor the next one", i,
                            (long long)label);

@@ -9,6 +9,8 @@
 #include "datasets/buffer.h"
 
 enum { NXD_MAX_FIELDS = 4 };
+/* Stands where a list of ids has nothing: no token has this id. */
+static const int64_t NXD_NO_ID = INT64_MIN;
 
 typedef enum nxd_form {
   NXD_NOTHING, /* null */

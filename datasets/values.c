@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/values.h"
 
+#include <stdio.h>
 #include <string.h>
+
+static const char *kind_of(const json_t *json) {
+  static const char *const names[] = {
+      [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",  [JSON_STRING] = "a text",
+      [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
+      [JSON_FALSE] = "false",      [JSON_NULL] = "null"};
+  return names[json_typeof(json)];
+}
 
 static json_t *parse(const nxd_batch *batch, const nxd_field *field, nxr_fault *fault) {
   json_error_t error;
   const char *text = (const char *)batch->bytes.bytes + field->at;
   json_t *json = json_loadb(text, field->n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
-  if (json == NULL) nxr_fault_set(fault, "no JSON: %s (column %d)", error.text, error.column);
+  if (json == NULL)
+    nxr_fault_set(fault, "no JSON: %s (column %d)%s", error.text, error.column,
+                  field->n > 0 && text[0] == '[' ? "; lines are objects: jq -c '.[]' writes a list's so" : "");
   return json;
 }
 
@@ -31,11 +42,21 @@ static bool read_ids(nxd_parser *parser, const json_t *list, nxd_value *value, c
   if (ids == NULL) return nxr_fault_set(fault, "out of memory");
   for (size_t i = 0; i < n; i++) {
     const json_t *id = json_array_get(list, i);
-    if (!json_is_integer(id)) return nxr_fault_set(fault, "entry %zu of %s is no token id", i, name);
+    if (!json_is_integer(id))
+      return nxr_fault_set(fault, "entry %zu of %s is %s, and no token id", i, name, kind_of(id));
     ids[i] = json_integer_value(id);
   }
   *value = (nxd_value){.form = NXD_IDS, .n = n};
   return true;
+}
+
+static bool lacks(const json_t *object, const char *name, nxr_fault *fault) {
+  char has[200] = "nothing";
+  size_t n = 0;
+  for (void *at = json_object_iter((json_t *)object); at && n < sizeof has;
+       at = json_object_iter_next((json_t *)object, at))
+    n += (size_t)snprintf(has + n, sizeof has - n, "%s%s", n > 0 ? ", " : "", json_object_iter_key(at));
+  return nxr_fault_set(fault, "it has no field %s; it has: %s", name, has);
 }
 
 static bool is_list_of_ids(const json_t *json) {
@@ -45,7 +66,6 @@ static bool is_list_of_ids(const json_t *json) {
 static bool read_json(nxd_parser *parser, const json_t *json, const char *name, nxd_value *value,
                       nxr_fault *fault) {
   *value = (nxd_value){.form = NXD_VALUE, .json = json};
-  if (json == NULL) return nxr_fault_set(fault, "it has no field %s", name);
   if (json_is_null(json)) value->form = NXD_NOTHING;
   if (json_is_string(json))
     *value = (nxd_value){.form = NXD_STRING, .text = json_string_value(json), .n = json_string_length(json)};
@@ -53,10 +73,14 @@ static bool read_json(nxd_parser *parser, const json_t *json, const char *name, 
 }
 
 static bool read_object(nxd_parser *parser, const nxd_wanted *wanted, nxd_value *values, nxr_fault *fault) {
-  if (!json_is_object(parser->parsed[0])) return nxr_fault_set(fault, "it is no JSON object");
+  if (json_is_array(parser->parsed[0]))
+    return nxr_fault_set(fault, "it is a list, and lines are objects: jq -c '.[]' writes its records so");
+  if (!json_is_object(parser->parsed[0]))
+    return nxr_fault_set(fault, "it is no JSON object, but %s", kind_of(parser->parsed[0]));
   for (uint32_t i = 0; i < wanted->n_fields; i++) {
     const json_t *json = find(parser->parsed[0], wanted->fields[i]);
     if (json == NULL && (wanted->optional >> i & 1)) values[i] = (nxd_value){.form = NXD_NOTHING};
+    else if (json == NULL) return lacks(parser->parsed[0], wanted->fields[i], fault);
     else if (!read_json(parser, json, wanted->fields[i], &values[i], fault)) return false;
   }
   return true;

@@ -50,6 +50,16 @@ cat >wrong.jsonl <<'JSON'
 JSON
 expect "a dialogue that is none" 1 'wrong.jsonl:2: its messages is no list of messages' \
   "$nxdata" build wrong.jsonl --tokenizer llama3 --messages messages -o wrong
+from() { # NAME DIALOGUE PATTERN
+  echo "{\"messages\": $2}" >odd.jsonl
+  expect "$1" 1 "$3" "$nxdata" build odd.jsonl --tokenizer llama3 --messages messages -o odd
+}
+from "messages of ShareGPT" '[{"from": "human", "value": "a"}]' "odd.jsonl:1: .*message 1 is written with from and value: rename"
+from "a message without a role" '[{"role": "user", "content": "a"}, {"content": "b"}]' 'message 2 is without a role'
+from "content that is null" '[{"role": "user", "content": null}]' 'message 1 is of content that is null'
+from "content that is a list" '[{"role": "user", "content": [{"type": "text", "text": "a"}]}]' 'content that is a list'
+from "a message that is a text" '["a"]' 'message 1 is no object with role and content'
+from "no answer" '[{"role": "user", "content": "a"}]' 'nothing to write: .* 1 records have no token that counts'
 sed 2d wrong.jsonl >one.jsonl
 echo '{{ raise_exception("no system text") }}' >strict.jinja
 expect "a dialogue that the template refuses" 1 'one.jsonl:1: strict.jinja, line 1.*refuses this dialogue: no system text' \

@@ -33,7 +33,7 @@ expect 'half of a dataset' 1 'text.bin: No such file' "$nxdata" check text
 expect 'a missing dataset' 2 'cannot read .*none.idx' "$nxdata" check none
 expect 'a missing text' 2 'cannot read .*none' "$nxdata" build none -o new
 expect 'a missing folder' 1 'cannot write' "$nxdata" build "$text" -o none/new
-expect 'an empty text' 1 'is empty' "$nxdata" build /dev/null -o new
+expect 'an empty text' 1 'nothing is left of /dev/null' "$nxdata" build /dev/null -o new
 expect 'full standard output' 1 'No space left' sh -c "'$nxdata' --help >/dev/full"
 expect 'a limit on the size of files' 1 'File too large' sh -c "ulimit -f 1; '$nxdata' build '$text' -o new"
 expect 'nothing is left of builds that failed' 0 '^0$' sh -c "ls | grep -c '^new' || true"
@@ -77,8 +77,18 @@ expect 'ids beyond the vocabulary' 1 'ids.jsonl:1: its token 1 is 70000' \
 printf '%s\n' '{"text": "good"}' '{"text": "bad' '{"no": 1}' '{"text": "too"}' >bad.jsonl
 expect 'a malformed line is named' 1 'bad.jsonl:2: no JSON' "$nxdata" build bad.jsonl -o new
 expect 'or skipped, and counted' 0 '^skipped  *2 .*bad.jsonl:2' "$nxdata" build bad.jsonl --on-error skip -o bad
-expect 'a field that is missing' 1 'bad.jsonl:1: it has no field body' \
+expect 'a field that is missing' 1 'bad.jsonl:1: it has no field body; it has: text' \
   "$nxdata" build bad.jsonl --field body -o new
+echo '{"i": [1, null]}' >null.jsonl
+expect 'a null among ids' 1 'null.jsonl:1: entry 1 of i is null' "$nxdata" build null.jsonl --field i -o new
+printf '[\n{"text": "a"}\n]\n' >list.json
+expect 'a list, not lines' 1 'list.json:1: no JSON.*jq -c' "$nxdata" build list.json -o new
+echo '[{"text": "a"}]' >list.json
+expect 'a list on one line' 1 'list.json:1: it is a list.*jq -c' "$nxdata" build list.json -o new
+printf '\377\376a\0' >utf16.txt
+printf 'PAR1\0' >table
+expect 'UTF-16' 1 'utf16.txt is no text, but UTF-16: iconv' "$nxdata" build utf16.txt -o new
+expect 'Parquet by another name' 1 'table is no text, but Parquet' "$nxdata" build --lines table -o new
 printf 'one\ntwo\r\n\nthree' >lines.txt
 expect 'lines' 0 'documents  *3$' "$nxdata" build --lines lines.txt -o lines
 expect 'the first of them' 0 'tokens  *6$' "$nxdata" build --lines --limit 2 lines.txt -o first

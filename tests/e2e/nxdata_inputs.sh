@@ -29,6 +29,12 @@ expect 'LZ4' 1 'compressed with LZ4' "$nxdata" build "$recorded/lz4.arrow" --fie
 expect 'a dictionary' 1 "is a dictionary's" "$nxdata" build "$recorded/dictionary.arrow" -o none
 expect 'a null' 1 'null.arrow:2: its text is null' "$nxdata" build "$recorded/null.arrow" -o none
 expect 'a null, skipped' 0 'documents  *2$' "$nxdata" build "$recorded/null.arrow" --on-error skip -o nulls
+expect 'a null among ids' 1 'within.arrow:1: its token 1 is null' "$nxdata" build "$recorded/within.arrow" --field ids -o none
+expect 'a null among labels' 1 'within.arrow:1: label 1 is null: -100' \
+  "$nxdata" build "$recorded/within.arrow" --field whole --labels ids -o none
+expect 'a null among messages' 1 'within.arrow:1: .*; message 2 is no object with role and content' \
+  "$nxdata" build "$recorded/within.arrow" --messages messages --tokenizer "$recorded/../tokenizers/llama3/tokenizer.json" \
+  --template "$recorded/../../templates/chatml.jinja" -o none
 for kind in jsonl arrow; do
   "$nxdata" build "$recorded/messages.$kind" --messages messages --tokenizer "$recorded/../tokenizers/llama3/tokenizer.json" \
     --template "$recorded/../../templates/chatml.jinja" -o "messages-$kind" >out 2>&1 || break

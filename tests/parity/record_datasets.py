@@ -77,6 +77,8 @@ def main():
     say("old.arrow", "int32", small)
     write("lz4.arrow", table.select(["int64"]), compression="lz4")
     write("dictionary.arrow", pa.table({"text": pa.array(["a", "b", "a"]).dictionary_encode()}))
+    write("within.arrow", pa.table({"ids": pa.array([[1, None]]), "whole": pa.array([[1, 2]]), "messages": pa.array(
+        [[{"role": "user", "content": "a"}, None, {"role": "assistant", "content": "b"}]])}))
     write("null.arrow", pa.table({"input_ids": pa.array([[1], None, [2]]), "text": pa.array(["a", None, "b"])}))
     dialogues = [[{"role": "user", "content": "the"}, {"role": "assistant", "content": "of"}],
                  [{"role": "user", "content": ""}, {"role": "assistant", "content": "and"}]]
