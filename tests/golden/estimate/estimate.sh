@@ -10,8 +10,9 @@ while IFS= read -r line; do
   name=${line%% |*}
   # shellcheck disable=SC2086
   printed=$("$nxcfg" ${line#*| } 2>&1 </dev/null; echo "exit $?")
-  printf '%s\n' "$printed" | sed '/^plan_id/d; s/and [0-9]* more (validate/and more (validate/; s/[0-9]* rules skipped/rules skipped/' |
-    golden "$line" "$name.out"
+  golden "$line" "$name.out" <<END
+$(printf '%s\n' "$printed" | sed '/^plan_id/d; s/and [0-9]* more (validate/and more (validate/; s/[0-9]* rules skipped/rules skipped/')
+END
 done <cases.txt
 
 LC_ALL=C awk -f sums.awk ./*.out >sums.txt
