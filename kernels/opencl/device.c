@@ -11,8 +11,11 @@ static const struct {
 } errors[] = {
     {CL_DEVICE_NOT_AVAILABLE, "the device is not available: another process may have it for itself"},
     {CL_COMPILER_NOT_AVAILABLE, "the driver has no compiler: install the whole OpenCL package of the vendor"},
-    {CL_MEM_OBJECT_ALLOCATION_FAILURE, "the device has no memory left"},
+    {CL_MEM_OBJECT_ALLOCATION_FAILURE,
+     "the device has no memory left: other processes may hold some, and a smaller batch.micro needs less"},
     {CL_OUT_OF_RESOURCES, "the device is out of resources, or was lost: the kernel log (dmesg) says more"},
+    {CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST,
+     "what ran before it failed: the kernel log (dmesg) says more"},
     {CL_OUT_OF_HOST_MEMORY, "the host has no memory left"},
     {CL_INVALID_BUFFER_SIZE, "the device has no buffers of that size"},
     {-1001, "there is no OpenCL platform"},

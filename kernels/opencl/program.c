@@ -229,7 +229,8 @@ static cl_program program_build(nxk_device *device, const char *const *texts, co
   }
   error = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
   if (error != CL_SUCCESS) {
-    say_build_failure(device, program, file, error, fault);
+    if (error == CL_BUILD_PROGRAM_FAILURE) say_build_failure(device, program, file, error, fault);
+    else ocl_fault(fault, device->name, error);
     device->broken = true;
     clReleaseProgram(program);
     return NULL;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, MIB = 1 << 20 };
 
 static uint64_t round_up(uint64_t n_bytes, uint64_t unit) {
   return (n_bytes + unit - 1) / unit * unit;
@@ -37,7 +37,7 @@ static void *reserve(uint64_t n_bytes, nxr_fault *fault) {
   if (start != MAP_FAILED) return start;
   nxr_fault_set(fault,
                 "the arenas of the rank have %llu MiB, and this process has no such addresses (ulimit -v)",
-                (unsigned long long)(n_bytes >> 20));
+                (unsigned long long)(round_up(n_bytes, MIB) >> 20));
   return NULL;
 }
 
@@ -83,7 +83,8 @@ bool nxr_arenas_open(nxr_world *world, const nx_plan *plan, const nxk_backend *b
                     fault))
       return nxr_fault_set(fault, "rank %u has no %llu MiB for the arena of %s: %s (nxcfg show PLAN --memory "
                            "says what takes it; more ranks or a smaller batch.micro need less)", world->rank,
-                           (unsigned long long)(n_bytes >> 20), nx_arena_meaning(arena->kind), why.text);
+                           (unsigned long long)(round_up(n_bytes, MIB) >> 20),
+                           nx_arena_meaning(arena->kind), why.text);
     arenas->n_bytes[arena->kind] = n_bytes;
     arenas->shared[arena->kind] = shared;
   }

@@ -96,12 +96,38 @@ if [ "$clblast" = yes ]; then
   export NXRUN_CLBLAST=0
 fi
 
-# Of two ranks one loses its device: both end, and it is named.
+# What else drivers say. Of two ranks one is told: both end, and it is named, wherever a device is lost.
+ranks=1
+plan || exit 99
+for lacks in 'fp64 arithmetic in fp64' 'groups groups of 64 work-items' 'parameters kernels with parameters of 1024 bytes'; do
+  expect "a device without ${lacks%% *}" 1 "lacks ${lacks#* }.*: give --device another" \
+    env LD_PRELOAD="$lost_device" NX_LACKS="${lacks%% *}" "$nxrun" plan.bin --backend opencl --dir none
+done
+expect 'a driver without a device' 1 'there is no OpenCL device: install' \
+  env LD_PRELOAD="$lost_device" NX_LACKS=devices "$nxrun" plan.bin --backend opencl --dir none
 ranks=2
 plan || exit 99
-expect 'a device is lost on one rank' 1 'rank 1, step [12], .*the device is out of resources, or was lost' \
-  env LD_PRELOAD="$lost_device" NX_LOST_RANK=1 NX_LOST_AFTER=300 \
-  "$mpiexec" -n 2 "$nxrun" plan.bin --backend opencl --dir lost
+fails() { # NAME CALL AFTER ERROR PATTERN
+  expect "$1" 1 "$5" env LD_PRELOAD="$lost_device" NX_LOST_RANK=1 NX_LOST_CALL="$2" NX_LOST_AFTER="$3" NX_LOST_ERROR="$4" \
+    NXRUN_CACHE="$NXRUN_CACHE" "$mpiexec" -n 2 "$nxrun" plan.bin --backend opencl --dir lost
+}
+fails 'a device is lost at a kernel' clEnqueueNDRangeKernel 300 -5 \
+  'rank 1, step [12], .*the device is out of resources, or was lost'
+fails 'at a copy' clEnqueueReadBuffer 9 -5 'rank 1, step [0-9]*, .*copy from the device: the device is out of resources'
+fails 'behind what was enqueued' clGetEventInfo 4 -14 'rank 1, step [0-9]*, .*what ran before it failed'
+fails 'before the first step' clFinish 4 -5 'rank 1 has no 1 MiB for the arena .*the device is out of resources'
+fails 'no memory for a kernel' clEnqueueNDRangeKernel 300 -4 'rank 1, step [12], .*the device has no memory left: .*batch.micro'
+fails 'a driver without a compiler' clBuildProgram 3 -3 'the driver has no compiler: install the whole OpenCL package'
+expect 'a driver on one rank alone' 1 'rank 1, backend opencl: there is no OpenCL device' "$mpiexec" \
+  -n 1 "$nxrun" plan.bin --backend opencl --dir lost : \
+  -n 1 env OCL_ICD_VENDORS=/nonexistent "$nxrun" plan.bin --backend opencl --dir lost
+export NX_SAYS_GPU=1 LD_PRELOAD="$lost_device"
+expect 'ranks that share a device are told' 0 '^nxrun: 2 ranks of this host share 1 device: ' "$mpiexec" -n 2 \
+  "$nxrun" plan.bin --backend opencl --dir none --dry-run
+POCL_DEVICES='pthread pthread' "$mpiexec" -n 2 "$nxrun" plan.bin --backend opencl --dir none --dry-run >out 2>&1 &&
+  ! grep -q 'share' out
+report 'those with one each are not' $?
+unset NX_SAYS_GPU LD_PRELOAD
 ranks=1
 plan model.vocab=200000 model.hidden=1024 || exit 99
 POCL_MEMORY_LIMIT=1 expect 'a device without the memory' 1 'rank 0 has no [0-9]* MiB for the arena .* has [0-9]* MiB' \
