@@ -283,8 +283,9 @@ kernel void adafactor_columns(OPERANDS) {
   OF_COLUMNS[column] = sum / (float)ROWS;
 }
 
-/* The second moment of an element is that of its row times that of its column, over the mean of both. */
-#define MOMENT(i, mean) (ROWS > 1 ? OF_ROWS[(i) / COLUMNS] * OF_COLUMNS[(i) % COLUMNS] / (mean) : ROOM[i])
+/* The second moment of an element is that of its row, over the mean of both, times that of its column: so two
+ * small ones do not become 0. */
+#define MOMENT(i, mean) (ROWS > 1 ? OF_ROWS[(i) / COLUMNS] / (mean) * OF_COLUMNS[(i) % COLUMNS] : ROOM[i])
 
 kernel void adafactor_rate(OPERANDS) {
   local double room[LOCAL];
