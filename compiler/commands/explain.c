@@ -193,6 +193,10 @@ static const char *with_capitals(nxc_arena *arena, const char *name) {
 
 static bool explain(nxc_explain_search *s, const char *name) {
   size_t n_before = s->n_found;
+  if (name[strspn(name, " \t")] == '\0') {
+    fputs("nxcfg explain: an empty name says nothing (nxcfg explain --help)\n", stderr);
+    return false;
+  }
   name = with_capitals(s->arena, name);
   const nxc_rule_row *rule = nxc_rule_find(name);
   const nxc_diagnostic_row *diagnostic = nxc_diagnostic_find(name);
@@ -221,12 +225,11 @@ static bool explain(nxc_explain_search *s, const char *name) {
   if (s->n_found == n_before) nxc_explain_group(s, name);
   if (s->n_found == n_before) explain_respelt(s, name, '-', '_');
   if (s->n_found == n_before) explain_respelt(s, name, '_', '-');
-  if (s->n_found == n_before && strncmp(name, "NX", 2) != 0) nxc_explain_words(s, name);
-  if (s->n_found > n_before) return true;
-  if (name[strspn(name, " \t")] == '\0') {
-    fputs("nxcfg explain: an empty name says nothing (nxcfg explain --help)\n", stderr);
-    return false;
+  if (s->n_found == n_before && strncmp(name, "NX", 2) != 0) {
+    nxc_explain_values(s, name);
+    nxc_explain_words(s, name);
   }
+  if (s->n_found > n_before) return true;
   nxc_explain_nothing(s, name);
   return false;
 }
@@ -280,8 +283,17 @@ static bool read_rules(nxc_explain_search *s, const nxc_options *options) {
   return good;
 }
 
+/* An option of a command line may be asked for as it stands there. */
+static char *without_dashes(char *argument) {
+  if (strncmp(argument, "--", 2) != 0) return argument;
+  for (size_t i = 0; i < nxc_n_dialects; i++)
+    if (nxc_option_find(&nxc_dialects[i], argument + 2) != NULL) return argument + 2;
+  return argument;
+}
+
 int nxc_command_explain(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
+  for (int i = 1; i < argc; i++) argv[i] = without_dashes(argv[i]);
   nxc_options options;
   int status = NXC_EXIT_USAGE;
   const char *listed = NULL;

@@ -24,6 +24,8 @@ void nxc_explain_option(nxc_arena *arena, const nxc_dialect *dialect, const nxc_
 void nxc_explain_ends(nxc_explain_search *s, const char *end);
 /* The settings and options of a group. */
 void nxc_explain_group(nxc_explain_search *s, const char *name);
+/* The settings and options that take this word. */
+void nxc_explain_values(nxc_explain_search *s, const char *word);
 /* Names and first sentences that have all these words. */
 void nxc_explain_words(nxc_explain_search *s, const char *words);
 /* On stderr: that nothing is found, and what is near. */

@@ -100,8 +100,7 @@ static size_t list_words(nxc_explain_search *s, const wording *w) {
   size_t n_listed = 0;
   if (s->only == NULL) n_listed = list_words_of(s, nxc_dialect_find("nx"), w, 0);
   for (size_t i = 0; i < nxc_n_dialects; i++)
-    if (nxc_explain_searches(s, &nxc_dialects[i]))
-      n_listed = list_words_of(s, &nxc_dialects[i], w, n_listed);
+    if (nxc_explain_searches(s, &nxc_dialects[i])) n_listed = list_words_of(s, &nxc_dialects[i], w, n_listed);
   return n_listed;
 }
 
@@ -111,6 +110,29 @@ void nxc_explain_words(nxc_explain_search *s, const char *words) {
   if (list_words(s, &w) > 0) return;
   w.in_text = true;
   list_words(s, &w);
+}
+
+static bool takes(const nxc_option_row *row, const char *word) {
+  bool found = false;
+  for (size_t i = 0; row->alias_of == NULL && i < row->domain.n_values; i++)
+    found |= strcasecmp(row->domain.values[i], word) == 0;
+  return found;
+}
+
+void nxc_explain_values(nxc_explain_search *s, const char *word) {
+  size_t n_listed = 0;
+  for (size_t i = 0; i < nxc_n_dialects; i++) {
+    const nxc_dialect *dialect = &nxc_dialects[i];
+    bool settings = strcmp(dialect->name, "nx") == 0 && s->only == NULL;
+    for (size_t j = 0; (settings || nxc_explain_searches(s, dialect)) && j < dialect->n_options; j++) {
+      if (!takes(&dialect->options[j], word)) continue;
+      if (n_listed++ == 0) {
+        nxc_explain_separate(s);
+        printf("%s is a value of\n", word);
+      }
+      print_match(&(match){dialect, &dialect->options[j]});
+    }
+  }
 }
 
 /* -- by the end of a name, and by group ------------------------------------------------------------------ */
@@ -136,8 +158,7 @@ void nxc_explain_group(nxc_explain_search *s, const char *name) {
   for (size_t i = 0; i < nxc_n_dialects; i++) {
     const nxc_dialect *dialect = &nxc_dialects[i];
     bool settings = strcmp(dialect->name, "nx") == 0 && s->only == NULL;
-    size_t first = 0,
-           end = 0;
+    size_t first = 0, end = 0;
     if (settings || nxc_explain_searches(s, dialect)) end = nxc_dialect_section(dialect, name, &first);
     for (size_t j = first; j < end; j++) {
       if (n_listed++ == 0) {
@@ -219,7 +240,6 @@ void nxc_explain_nothing(const nxc_explain_search *s, const char *name) {
   const char *nearest = find_nearest(s->arena, name);
   if (nearest != NULL && strcmp(nearest, name) == 0)
     fputs(" in this dialect, but in another: leave --dialect out", stderr);
-  else if (nearest != NULL)
-    fprintf(stderr, "; did you mean %s?", nearest);
+  else if (nearest != NULL) fprintf(stderr, "; did you mean %s?", nearest);
   fputc('\n', stderr);
 }

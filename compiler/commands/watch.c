@@ -24,6 +24,8 @@ static void mix(uint64_t number) {
 
 static int look(const char *path, const struct stat *status, int kind, struct FTW *where) {
   const char *name = path + where->base;
+  struct stat target;
+  if (kind == FTW_SL && stat(path, &target) == 0) status = &target;
   if (kind == FTW_D && name[0] == '.' && name[1] != '\0' && where->level > 0) return FTW_SKIP_SUBTREE;
   mix((uint64_t)status->st_mtim.tv_sec);
   mix((uint64_t)status->st_mtim.tv_nsec);

@@ -36,6 +36,11 @@ if python3 -m venv --help >/dev/null 2>&1 && python3 -m venv venv >/dev/null 2>&
   venv/bin/pip install --no-index --no-deps --quiet dist/nxcfg-*.whl >printed 2>&1 &&
     venv/bin/nxcfg validate "$root/conf/neox/quickstart.yml" >printed 2>&1
   result 'the wheel in a bare virtual environment' $? "$(cat printed)"
+  mkdir -p wheel/usr/bin && cp venv/bin/nxcfg wheel/usr/bin && bare wheel "the wheel's program"
+  awk '/^      run: [|]$/ { inside = 1; next } /^    - / { inside = 0 } inside' "$root/action.yml" >install.sh
+  RUNNER_TEMP=$work/runner INSTALL="$(echo dist/nxcfg-*.whl)" ACTION=$root bash -e install.sh >printed 2>&1 &&
+    runner/nxcfg/bin/nxcfg --version >printed 2>&1
+  result 'the step of action.yml that installs' $? "$(cat printed)"
 else
   skip 'the wheel' 'python3 -m venv does not work here'
 fi

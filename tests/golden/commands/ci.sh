@@ -97,6 +97,15 @@ check "gitlab: findings are in the report"
 CI_MERGE_REQUEST_DIFF_BASE_SHA=HEAD bash -e "$work/gitlab.sh" >"$work/out" 2>&1 && [ "$(cat codequality.json)" = '[]' ]
 check "gitlab: without a change the report is empty"
 
+# -- action.yml; the test of packages runs the step that installs
+sed -n 's/^      run: \(\$.*nxcfg validate\)/\1/p' "$root/action.yml" >"$work/action.sh"
+mkdir -p "$work/nxcfg/bin" && ln -s "$nxcfg" "$work/nxcfg/bin/nxcfg"
+RUNNER_TEMP=$work FILES=configs/four.yaml ARGUMENTS='-W error' bash -e "$work/action.sh" >"$work/out" 2>&1
+[ $? = 1 ] && grep -q '^::error file=configs/four.yaml,line=7,col=23,title=NX1301::unknown key' "$work/out"
+check "action: a broken file is annotated"
+RUNNER_TEMP=$work FILES='configs/one.yaml configs/deep' ARGUMENTS='-W error' bash -e "$work/action.sh" >"$work/out" 2>&1
+check "action: good files and folders pass"
+
 # -- pre-commit
 hook=$(value "$root/.pre-commit-hooks.yaml" 0 entry)
 [ "$(value "$root/.pre-commit-hooks.yaml" 0 id)" = "$(value "$work/pre-commit.yaml" repos 0 hooks 0 id)" ] &&

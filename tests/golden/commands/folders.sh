@@ -79,19 +79,27 @@ result 'init where there is nothing' $?
 cd "$work" || exit 1
 
 # -- a verdict at every change
-"$nxcfg" validate --watch conf/nxdt/a.yaml >printed 2>&1 &
+wait_for() { # TEXT in `printed`
+  tries=0
+  until grep -q "$1" printed || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
+}
+ln -s conf/nxdt/a.yaml link.yaml
+echo 'trainer: {num_nodes: 1}' >layer.yaml
+"$nxcfg" validate --watch link.yaml -l layer.yaml >printed 2>&1 &
 watcher=$!
-sleep 0.5
+wait_for waiting
 sed -i 's/devices: .*/devices: many/' conf/nxdt/a.yaml
-for _ in 1 2 3 4 5 6 7 8 9 10; do grep -q '1 error' printed && break; sleep 0.3; done
+wait_for '1 error'
+echo 'trainer: {num_nodess: 1}' >layer.yaml
+wait_for '2 errors'
 kill "$watcher"
 wait "$watcher" 2>/dev/null
-expect '--watch judges again' 'a.yaml: valid' 'a.yaml: 1 error' 'waiting for a change'
+expect '--watch judges again, for links and layers too' 'link.yaml: valid' 'link.yaml: 1 error' 'link.yaml: 2 errors'
 
 # -- help and completion
 "$nxcfg" --help >printed
 long=
-for command in $(sed -nE 's/^  ([a-z]+) .*/\1/p' printed); do
+for command in $(sed -nE 's/^  ([a-z-]+) .*/\1/p' printed); do
   "$nxcfg" help "$command" >help.text || long="$long; no help of $command"
   grep -q "^usage: nxcfg $command" help.text || long="$long; no usage of $command"
   long="$long$(awk -v c="$command" 'length($0) > 80 { printf "; %s: %s", c, $0 }' help.text)"
