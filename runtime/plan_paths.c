@@ -36,6 +36,7 @@ bool nxr_plan_paths_allowed(const nx_plan *plan, const char *directory, const ch
                {temporary, "checkpoint.temporary_directory"},
                {nx_plan_text(plan, names->checkpoints), "checkpoint.directory"},
                {nx_plan_text(plan, names->tensorboard), "run.tensorboard"},
+               {nx_plan_text(plan, names->wandb), "run.wandb"},
                {nx_plan_text(plan, names->load), "checkpoint.load"},
                {nx_plan_string(plan, plan->run->init_from), "run.init_from"},
                {nx_plan_string(plan, plan->run->adapter_from), "lora.init_from"}};

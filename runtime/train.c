@@ -27,6 +27,9 @@ static bool open_metrics(nxr_training *run) {
   run->metrics.events_every = names->tensorboard_every, run->metrics.events_show = names->tensorboard_shows;
   if (reports && tensorboard[0] != '\0')
     nxr_events_open(&run->metrics.events, tensorboard, run->done, &run->fault);
+  run->metrics.wandb_every = names->wandb_every;
+  if (reports)
+    nxr_wandb_open(&run->metrics.wandb, run->plan, run->checkpoint.directory, run->done, &run->fault);
   return nxr_training_agree(run);
 }
 
@@ -308,8 +311,8 @@ static bool loop(nxr_training *run) {
   return true;
 }
 
-static void tear_down(nxr_training *run) {
-  nxr_metrics_close(&run->metrics);
+static void tear_down(nxr_training *run, int status) {
+  nxr_metrics_close(&run->metrics, status);
   nxr_evaluations_close(&run->evaluations);
   nxr_saver_close(run->saver);
   nxr_reference_close(&run->reference);
@@ -359,7 +362,7 @@ static bool run_all(nxr_training *run) {
 int nxr_train(nxr_world *world, const nx_plan *plan, const nxr_options *options) {
   nxr_training run = {.world = world, .plan = plan, .options = options};
   bool well = run_all(&run);
-  tear_down(&run);
-  if (!well) return NXR_EXIT_FAILED;
-  return run.stopped ? NXR_EXIT_STOPPED : NXR_EXIT_OK;
+  int status = !well ? NXR_EXIT_FAILED : run.stopped ? NXR_EXIT_STOPPED : NXR_EXIT_OK;
+  tear_down(&run, status);
+  return status;
 }

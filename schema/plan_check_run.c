@@ -62,6 +62,15 @@ bool nx_check_provenance(const nx_checker *check, uint32_t index) {
   return true;
 }
 
+static bool has_wandb_names(const nx_plan *plan) {
+  const nx_run_names *names = plan->run_names;
+  const uint32_t texts[] = {names->wandb,      names->wandb_project, names->wandb_entity,
+                            names->wandb_name, names->wandb_group,   names->wandb_tags};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    if (!nx_is_provenance_text(plan, texts[i])) return false;
+  return names->wandb_every > 0 && names->reserved == 0;
+}
+
 bool nx_check_run_counts(const nx_checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
@@ -105,7 +114,7 @@ bool nx_check_run_counts(const nx_checker *check) {
       !nx_is_provenance_text(plan, names->link_name) || !nx_is_provenance_text(plan, names->checkpoints) ||
       names->strictness >= NX_STRICT_END ||
       !(names->peak_flops >= 0) || !isfinite(names->peak_flops) || names->timers > 2 ||
-      names->timers_over >= NX_TIMERS_END)
+      names->timers_over >= NX_TIMERS_END || !has_wandb_names(plan))
     return nx_flaw(check, names, "what the run writes is malformed");
   return true;
 }

@@ -200,8 +200,13 @@ typedef struct nx_run_names {
   double peak_flops; /* of all ranks' products a second, on the machine that the plan is for; 0: not known */
   uint32_t checkpoints; /* text: the folder that they are in; "": checkpoints in the run's */
   uint32_t keep_states; /* newest checkpoints that have the optimizer's states; 0: all */
+  uint32_t wandb;       /* text: folder in whose wandb/ there is an offline run for Weights & Biases; "": none */
+  uint32_t wandb_every; /* steps */
+  uint32_t wandb_project, wandb_entity, wandb_name, wandb_group; /* texts; "": not said */
+  uint32_t wandb_tags;  /* text: with line feeds between them */
+  uint32_t reserved;
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 184, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 216, "plan run names");
 
 /* Of tensors that a folder of weights lacks, or has beyond the plan's: a mistake, or said, or passed over. */
 typedef enum nx_strictness {

@@ -28,14 +28,8 @@ static bool write_record(FILE *file, const uint8_t *bytes, size_t n_bytes) {
          fflush(file) == 0;
 }
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_REALTIME, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static void write_event(nxr_events_file *events, NxrTb__Event *event) {
-  event->wall_time = now();
+  event->wall_time = nxr_wall_clock_s();
   size_t n_bytes = nxr_tb__event__get_packed_size(event);
   uint8_t *bytes = malloc(n_bytes);
   bool good = bytes != NULL;
@@ -91,27 +85,22 @@ void nxr_events_close(nxr_events_file *events) {
 
 /* ---- scalars ---- */
 
-void nxr_events_add(nxr_events_file *events, const char *part, const char *name, double value) {
-  if (events->n == NXR_MOST_EVENTS) return;
-  snprintf(events->tags[events->n], NXR_TAG_BYTES, "%.60s/%s", part, name);
-  events->values[events->n++] = value;
-}
-
 void nxr_events_write(nxr_events_file *events, uint64_t step) {
-  NxrTb__Value values[NXR_MOST_EVENTS], *pointers[NXR_MOST_EVENTS];
-  for (uint32_t i = 0; i < events->n; i++) {
+  nxr_points *points = &events->points;
+  NxrTb__Value values[NXR_MOST_POINTS], *pointers[NXR_MOST_POINTS];
+  for (uint32_t i = 0; i < points->n; i++) {
     values[i] = (NxrTb__Value)NXR_TB__VALUE__INIT;
-    values[i].tag = events->tags[i];
-    values[i].simple_value = (float)events->values[i];
+    values[i].tag = points->tags[i];
+    values[i].simple_value = (float)points->values[i];
     pointers[i] = &values[i];
   }
   NxrTb__Summary summary = NXR_TB__SUMMARY__INIT;
-  summary.n_value = events->n;
+  summary.n_value = points->n;
   summary.value = pointers;
   NxrTb__Event event = NXR_TB__EVENT__INIT;
   event.step = (int64_t)step;
   event.what_case = NXR_TB__EVENT__WHAT_SUMMARY;
   event.summary = &summary;
   write_event(events, &event);
-  events->n = 0;
+  points->n = 0;
 }

@@ -9,26 +9,22 @@
 #define NXR_EVENTS_FILE_H
 
 #include "runtime/files/fault.h"
+#include "runtime/logs/points.h"
 
-#include <stdint.h>
 #include <stdio.h>
 
-enum { NXR_MOST_EVENTS = 32, NXR_TAG_BYTES = 96, NXR_EVENTS_PATH_BYTES = 4096 };
+enum { NXR_EVENTS_PATH_BYTES = 4096 };
 
 typedef struct nxr_events_file {
   char *path; /* NULL: there is none */
   FILE *file;
   bool failed; /* the last record was not written; it has been said */
-  uint32_t n;  /* scalars of the record that is being made */
-  char tags[NXR_MOST_EVENTS][NXR_TAG_BYTES];
-  double values[NXR_MOST_EVENTS];
+  nxr_points points; /* of the record that is being made */
 } nxr_events_file;
 
 /* Makes the folder where it is missing. `n_steps` are behind the run. */
 bool nxr_events_open(nxr_events_file *events, const char *directory, uint64_t n_steps, nxr_fault *fault);
 void nxr_events_close(nxr_events_file *events);
-/* Its tag is PART/NAME. */
-void nxr_events_add(nxr_events_file *events, const char *part, const char *name, double value);
 /* Writes what was added. Where that fails, a warning is printed once, and the training goes on. */
 void nxr_events_write(nxr_events_file *events, uint64_t step);
 

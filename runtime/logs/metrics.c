@@ -54,10 +54,11 @@ bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t n_steps, 
   return path == NULL || nxr_metrics_file_open(&metrics->file, path, n_steps, fault);
 }
 
-void nxr_metrics_close(nxr_metrics *metrics) {
+void nxr_metrics_close(nxr_metrics *metrics, int status) {
   nxr_metrics_end_line(metrics);
   nxr_metrics_file_close(&metrics->file);
   nxr_events_close(&metrics->events);
+  nxr_wandb_close(&metrics->wandb, status);
   if (metrics->memory > 0) close(metrics->memory);
 }
 
@@ -98,15 +99,10 @@ double nxr_metrics_find(const nxr_metrics_row *row, const char *name) {
 
 /* ---- JSON ---- */
 
-/* The shortest of the usual forms that is read back exactly; JSON has no NaN and no infinity. */
+/* JSON has no NaN and no infinity. */
 static size_t print_number(char *text, size_t n_room, const char *name, double value) {
-  char number[40] = "null";
-  bool whole = fabs(value) < 1e15 && value == floor(value) && !(value == 0 && signbit(value));
-  if (whole) snprintf(number, sizeof number, "%.0f", value);
-  for (int digits = 6; !whole && isfinite(value) && digits <= 17; digits++) {
-    snprintf(number, sizeof number, "%.*g", digits, value);
-    if (strtod(number, NULL) == value) break;
-  }
+  char number[NXR_NUMBER_BYTES] = "null";
+  if (isfinite(value)) nxr_number_print(number, value);
   return (size_t)snprintf(text, n_room, ",\"%s\":%s", name, number);
 }
 
@@ -182,12 +178,19 @@ static bool is_shown(const nxr_metrics *metrics, const char *name) {
   return true;
 }
 
+static void add_point(const nxr_metrics_row *row, const nxr_metric *item, nxr_points *points) {
+  nxr_points_add(points, row->set ? row->set : "train", item->name, item->value);
+}
+
 static void write_events(nxr_metrics *metrics, const nxr_metrics_row *row) {
   for (uint32_t i = 0; i < row->n; i++)
-    if (is_shown(metrics, row->items[i].name))
-      nxr_events_add(&metrics->events, row->set ? row->set : "train", row->items[i].name,
-                     row->items[i].value);
+    if (is_shown(metrics, row->items[i].name)) add_point(row, &row->items[i], &metrics->events.points);
   nxr_events_write(&metrics->events, row->step);
+}
+
+static void add_to_wandb(nxr_metrics *metrics, const nxr_metrics_row *row) {
+  nxr_wandb_step(&metrics->wandb, row->step);
+  for (uint32_t i = 0; i < row->n; i++) add_point(row, &row->items[i], &metrics->wandb.points);
 }
 
 void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row) {
@@ -196,6 +199,7 @@ void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row) {
   if (!row->set) count_step(metrics, row);
   nxr_metrics_file_write(&metrics->file, line, n_bytes);
   if (metrics->events.path && is_due(metrics, row, metrics->events_every)) write_events(metrics, row);
+  if (metrics->wandb.path && is_due(metrics, row, metrics->wandb_every)) add_to_wandb(metrics, row);
   if (!is_due(metrics, row, metrics->log_every)) return;
   if (metrics->log == NXR_LOG_JSON) fputs(line, stdout);
   else print_text(metrics, row);

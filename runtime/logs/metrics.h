@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is reported: named numbers, to three places. A line for people, or of JSON, on standard output; the
- * metrics file (metrics_file.h); TensorBoard's event files (events_file.h).
+ * metrics file (metrics_file.h); TensorBoard's event files (events_file.h); Weights & Biases (wandb_file.h).
  *
  * A row is a training step's, or what an evaluation found of one set. Only rank 0 reports. Steps count from
  * 1: step n has n steps of training behind it. `loss` is the mean over the tokens of the step on all ranks,
@@ -11,6 +11,7 @@
 
 #include "runtime/logs/events_file.h"
 #include "runtime/logs/metrics_file.h"
+#include "runtime/logs/wandb_file.h"
 #include "schema/objective.h"
 
 #include <stdbool.h>
@@ -41,7 +42,8 @@ typedef struct nxr_metrics {
   bool line_open;
   nxr_metrics_file file;
   nxr_events_file events;
-  uint32_t events_every, events_show; /* nx_run_names' */
+  nxr_wandb_file wandb;
+  uint32_t events_every, events_show, wandb_every; /* nx_run_names' */
   int memory;                         /* descriptor of /proc/self/statm */
   uint64_t window_bytes;              /* own part of the shared window */
   double train_s;                     /* of the steps reported so far */
@@ -51,7 +53,8 @@ typedef struct nxr_metrics {
 
 /* Opens `path` (NULL: no file) for a run that has `n_steps` steps behind it (see metrics_file.h). */
 bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t n_steps, nxr_fault *fault);
-void nxr_metrics_close(nxr_metrics *metrics);
+/* With the run's exit status. */
+void nxr_metrics_close(nxr_metrics *metrics, int status);
 uint64_t nxr_metrics_memory(const nxr_metrics *metrics);
 void nxr_metrics_add(nxr_metrics_row *row, const char *name, double value);
 /* What is counted of pairs of answers, as means over `n_pairs` (metrics_pairs.c); nothing of another

@@ -58,7 +58,7 @@ static void report_phases(const nxr_timers *timers, nxr_world *world, const nx_r
     print_over(names_of[timer], all, world->size, names->timers_over);
     find_ends(all, world->size, &least, &most);
     if (events && names->tensorboard_shows & NX_SHOWS_TIMERS)
-      nxr_events_add(events, "timers", names_of[timer], 1e3 * most);
+      nxr_points_add(&events->points, "timers", names_of[timer], 1e3 * most);
   }
   if (world->rank == 0) putchar('\n');
 }

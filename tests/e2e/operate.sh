@@ -11,7 +11,8 @@ small_training 'mesh: {world: 2}' 'batch: {micro: 2, global: 8}' 'optimizer: {na
 run="$mpiexec -n 2 $nxrun"
 
 # ---- what it says ----
-plan timed run.timers=1 run.stragglers=1 run.log_every=4 run.progress_file=true run.tensorboard=events run.tensorboard_timers=true
+plan timed run.timers=1 run.stragglers=1 run.log_every=4 run.progress_file=true run.tensorboard=events run.tensorboard_timers=true \
+  run.wandb=timed run.wandb_project=nx
 expect 'a run that is timed' 0 'step 12/12' $run timed.bin --dir timed
 [ "$(grep -c '^  ms a step:  data [0-9.]*\.\.[0-9.]*  passes .*  update .*  wait .*  save ' out)" -eq 3 ] &&
   [ "$(grep -c '^  slowest:  rank [01] (.*) [0-9.]* ms$' out)" -eq 3 ] && ! grep -q '.\{120\}' out
@@ -20,6 +21,9 @@ report 'says where the time went, and who is slow, with each line of progress' $
 report 'and at which operator' $?
 grep -q 'timers/wait' events/*
 report 'also to TensorBoard' $?
+id=$(sed -n 's/.*"run_id": "\(.*\)".*/\1/p' timed/wandb-resume.json)
+[ "$(head -c 4 timed/wandb/offline-run-*-"$id/run-$id.wandb")" = ':W&B' ] && grep -q train/loss timed/wandb/*/*.wandb
+report 'and to Weights & Biases' $?
 grep -q '"tflops":[0-9.e-]*,' timed/metrics.jsonl
 report 'and operations a second' $?
 NXRUN_SAMPLE_MS=0.5 $run --calibrate --threads 1 -o here.yaml 2>/dev/null || exit 99

@@ -190,7 +190,7 @@ static void write_sections(const nx_program programs[3]) {
   const nx_run run = make_run();
   const nx_run_names names = {.name = text("small"), .directory = text(option("directory", "")),
                               .log_every = 1, .save_every = count("save", 0), .keep = -1,
-                              .deadline_s = count("deadline", 60), .tensorboard_every = 1,
+                              .deadline_s = count("deadline", 60), .tensorboard_every = 1, .wandb_every = 1,
                               .save_optimizer = 1, .best_evaluation = NX_NONE};
   const nx_atom atom = {text("replicate"), n_ranks, 1, 0};
   const nx_group group = {text("all"), 1, n_ranks, 0};

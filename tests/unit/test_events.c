@@ -36,8 +36,8 @@ static FILE *write_two_steps(const char *name, uint64_t done) {
   nxr_fault fault = {""};
   if (!nxr_events_open(&events, temporary_path(0, name), done, &fault)) fail_msg("%s", fault.text);
   for (uint64_t step = done + 1; step <= done + 2; step++) {
-    nxr_events_add(&events, "train", "loss", 0.5 * (double)step);
-    nxr_events_add(&events, "train", "lr", 1e-3);
+    nxr_points_add(&events.points, "train", "loss", 0.5 * (double)step);
+    nxr_points_add(&events.points, "train", "lr", 1e-3);
     nxr_events_write(&events, step);
   }
   FILE *file = fopen(events.path, "rb");

@@ -30,7 +30,7 @@ static void report_steps(const char *name, uint64_t done, uint64_t first, uint64
   if (!nxr_metrics_open(&metrics, temporary_path(0, name), done, &fault)) fail_msg("%s", fault.text);
   for (uint64_t step = first; step <= last; step++)
     report_step(&metrics, step);
-  nxr_metrics_close(&metrics);
+  nxr_metrics_close(&metrics, 0);
 }
 
 /* The file has the steps 1 … last, each once. */
@@ -87,7 +87,7 @@ static void a_set_may_have_any_name(void **state) {
     assert_true(nxr_metrics_open(&metrics, temporary_path(0, name), 0, &fault));
     nxr_metrics_add(&row, "loss", 1);
     report_in_silence(&metrics, &row);
-    nxr_metrics_close(&metrics);
+    nxr_metrics_close(&metrics, 0);
     json_t *read = json_load_file(temporary_path(1, name), 0, NULL);
     assert_non_null(read);
     assert_string_equal(json_string_value(json_object_get(read, "set")), names[i]);
@@ -132,7 +132,7 @@ static void leaves(const foreign *file, uint64_t done) {
   temporary_write("notes", file->text, file->n_bytes);
   assert_false(nxr_metrics_open(&metrics, temporary_path(0, "notes"), done, &fault));
   assert_non_null(strstr(fault.text, "no file of metrics"));
-  nxr_metrics_close(&metrics);
+  nxr_metrics_close(&metrics, 0);
   size_t n_bytes;
   uint8_t *left = temporary_read("notes", &n_bytes);
   assert_int_equal(n_bytes, file->n_bytes);
@@ -166,7 +166,7 @@ static void refuses_what_is_not_its_own(void **state) {
   nxr_fault fault = {""};
   assert_false(nxr_metrics_open(&metrics, temporary_path(0, "none/metrics"), 0, &fault));
   assert_non_null(strstr(fault.text, "cannot write"));
-  nxr_metrics_close(&metrics);
+  nxr_metrics_close(&metrics, 0);
 }
 
 /* Lines that find no room are missing, and the ones before and after are whole. */

@@ -150,6 +150,22 @@ static const char *join_numbers(nxc_emitter *e, nxc_setting_id id) {
   return text;
 }
 
+static void emit_wandb(nxc_emitter *e, nx_run_names *names) {
+  const nxc_settings *s = e->settings;
+  size_t n_tags = 0;
+  const nxc_value *tags = nxc_has(s, NX_SETTING_RUN_WANDB_TAGS) ? nxc_list(s, NX_SETTING_RUN_WANDB_TAGS, &n_tags) : NULL;
+  const char *joined = "";
+  for (size_t i = 0; i < n_tags; i++)
+    joined = nxc_arena_printf(e->arena, "%s%s%s", joined, i ? "\n" : "", tags[i].text);
+  names->wandb = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB));
+  names->wandb_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_WANDB_EVERY);
+  names->wandb_project = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB_PROJECT));
+  names->wandb_entity = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB_ENTITY));
+  names->wandb_name = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB_NAME));
+  names->wandb_group = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB_GROUP));
+  names->wandb_tags = nxc_emit_provenance_text(e, joined);
+}
+
 static uint32_t schedule_rule_of(const nxc_settings *s) {
   if (nxc_is(s, NX_SETTING_CHECKPOINT_SCHEDULE, "same")) return NX_SCHEDULE_SAME;
   return nxc_is(s, NX_SETTING_CHECKPOINT_SCHEDULE, "checkpoint") ? NX_SCHEDULE_OF_CHECKPOINT
@@ -191,6 +207,7 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .rules = find_rules(s)};
   emit_kept(e, &names);
   emit_saves(e, &names);
+  emit_wandb(e, &names);
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }
 
