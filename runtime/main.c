@@ -13,6 +13,7 @@
 #include "runtime/train.h"
 #include "runtime/usage.h"
 #include "runtime/world/clock.h"
+#include "runtime/world/reading_watch.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -338,6 +339,7 @@ static int run_together(request *asked, char **argv) {
     return NXR_EXIT_FAILED;
   }
   nxr_mapping_guard("nxrun", world.rank);
+  nxr_reading_watch_begin(&world);
   uint64_t status_of_all = asked->kind == MISTAKE ? NXR_EXIT_USAGE : NXR_EXIT_FAILED;
   nxr_world_max(&world, &status_of_all, 1);
   int status = (int)status_of_all;
@@ -348,6 +350,7 @@ static int run_together(request *asked, char **argv) {
   } else if (asked->kind == MISTAKE && world.rank == 0) {
     fputs(nxr_usage, stderr);
   }
+  nxr_reading_watch_end();
   nxr_world_close(&world);
   nxr_file_close(&file);
   return status;

@@ -17,8 +17,6 @@ bool nxc_pairs_judge(const nxc_settings *s, nxc_sink *sink, const nxc_training *
        "micro-batches a step: choose a global batch of micro x ranks x 1, 2, 4, ..."},
       {t->batch.n_phases == 0, NX_SETTING_BATCH_GROWTH, "NX3050",
        "with run.reproducible: elastic the batch does not grow"},
-      {t->sharding.stage < 2, NX_SETTING_OPTIMIZER_ZERO_STAGE, "NX3050",
-       "with run.reproducible: elastic gradients are summed whole on each rank: set 0 or 1"},
       {t->sharding.stage == 0 || !whole_tensors, NX_SETTING_OPTIMIZER_ZERO_STAGE, "NX3050",
        "with run.reproducible: elastic tensors that the update rule needs whole are not dealt to ranks: "
        "set 0"},

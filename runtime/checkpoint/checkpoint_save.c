@@ -6,7 +6,7 @@
 #include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/checkpoint/checkpoint_remove.h"
 #include "runtime/checkpoint/checkpoint_write.h"
-#include "runtime/world/clock.h"
+#include "runtime/world/patience.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -283,13 +283,11 @@ static _Noreturn void give_up(const nxr_saver *saver) {
 
 /* This rank lives meanwhile, so that none but the one whose thread stands still gives up. */
 static void wait_for_thread(const nxr_saver *saver) {
-  uint64_t seen = UINT64_MAX;
-  double since_s = 0;
+  nxr_patience patience = {.with = NX_NONE};
   while (nxr_saver_is_busy(saver)) {
     uint64_t n_signs = atomic_load_explicit(&saver->n_signs, memory_order_relaxed);
-    double now_s = nxr_clock_s();
-    if (n_signs != seen) seen = n_signs, since_s = now_s;
-    if (now_s - since_s > saver->checkpoint.world->deadline_s) give_up(saver);
+    const nxr_world *world = saver->checkpoint.world;
+    if (nxr_patience_look(&patience, world->rank, n_signs) > world->deadline_s) give_up(saver);
     nxr_world_beat();
     usleep(POLL_US);
   }

@@ -2,7 +2,7 @@
 #include "runtime/comm/comm_pairs.h"
 #include "runtime/comm/comm_transport.h"
 
-#include "runtime/world/clock.h"
+#include "runtime/world/patience.h"
 #include "runtime/world/pause.h"
 
 #include <assert.h>
@@ -218,13 +218,6 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   nxr_comm_unlock(comm);
 }
 
-/* Since when the rank that a wait is for has given no sign of life. */
-typedef struct patience {
-  double since_s;
-  uint64_t beats;
-  uint32_t peer; /* NX_NONE: nobody was looked at yet */
-} patience;
-
 /* What keeps a collective from going on: itself, or the first that no transport knows of yet, or what holds
  * that one's post. */
 static const nxr_collective *in_the_way(const nxr_comm *comm, const nxr_collective *collective) {
@@ -236,25 +229,23 @@ static const nxr_collective *in_the_way(const nxr_comm *comm, const nxr_collecti
   return holder ? holder : first;
 }
 
-static void look_at_peer(nxr_comm *comm, const nxr_collective *collective, patience *with) {
+static void look_at_peer(nxr_comm *comm, const nxr_collective *collective, nxr_patience *patience) {
   nxr_lead_look(comm);
   const nxr_collective *held = in_the_way(comm, collective);
   bool leaves = held->leaves; /* it waits for its own device */
   uint32_t needed = leaves ? comm->world->rank : held->group->members[held->waits_for];
-  uint64_t seen = peer_beats(comm, needed);
-  double now_s = nxr_clock_s();
-  if (needed != with->peer || seen != with->beats) *with = (patience){now_s, seen, needed};
+  double silent_s = nxr_patience_look(patience, needed, peer_beats(comm, needed));
   atomic_store_explicit(&comm->pulse->waits_for, 1 + needed, memory_order_relaxed);
-  if (now_s - with->since_s > comm->deadline_s)
+  if (silent_s > comm->deadline_s)
     nxr_comm_fail(comm, held, needed, leaves ? "has work on its device that does not end" : "does not come");
 }
 
 /* True when it is complete. */
-static bool poll(nxr_comm *comm, nxr_collective *collective, uint32_t polls, patience *with) {
+static bool poll(nxr_comm *comm, nxr_collective *collective, uint32_t polls, nxr_patience *patience) {
   nxr_comm_lock(comm);
   comm->rank_waits = true;
   nxr_comm_move_all(comm);
-  if (collective->active && polls % POLLS_PER_CLOCK == 0) look_at_peer(comm, collective, with);
+  if (collective->active && polls % POLLS_PER_CLOCK == 0) look_at_peer(comm, collective, patience);
   bool complete = !collective->active;
   comm->rank_waits = !complete;
   if (complete && comm->n_active > 0) nxr_comm_wake(comm);
@@ -263,14 +254,14 @@ static bool poll(nxr_comm *comm, nxr_collective *collective, uint32_t polls, pat
 }
 
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
-  patience with = {.peer = NX_NONE};
+  nxr_patience patience = {.with = NX_NONE};
   nxr_pause pause = {
       .spins = SPINS, .yields = UINT32_MAX, .nap_us = NAP_US, .crowded = comm->world->crowded};
   if (collective->active) {
     delay(comm);
-    while (!poll(comm, collective, pause.polls + 1, &with)) nxr_pause_once(&pause);
+    while (!poll(comm, collective, pause.polls + 1, &patience)) nxr_pause_once(&pause);
   }
-  if (with.peer != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
+  if (patience.with != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
   nxr_staged_join(comm, collective);
 }
 

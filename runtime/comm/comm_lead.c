@@ -7,7 +7,7 @@
  * stands still is one, and no driver is handed more than it has room for. */
 #include "runtime/comm/comm_transport.h"
 
-#include "runtime/world/clock.h"
+#include "runtime/world/patience.h"
 
 #include <time.h>
 
@@ -33,12 +33,10 @@ void nxr_lead_look(nxr_comm *comm) {
 
 static void await(nxr_comm *comm, uint64_t n_reached) {
   static const struct timespec nap = {.tv_nsec = NAP_NS};
-  uint64_t seen = comm->lead.n_reached;
-  double since_s = nxr_clock_s();
+  nxr_patience patience = {.with = NX_NONE};
   for (nxr_lead_look(comm); comm->lead.n_reached < n_reached; nxr_lead_look(comm)) {
-    double now_s = nxr_clock_s();
-    if (comm->lead.n_reached != seen) seen = comm->lead.n_reached, since_s = now_s;
-    if (now_s - since_s > comm->deadline_s) nxr_comm_fail_device(comm);
+    double silent_s = nxr_patience_look(&patience, comm->world->rank, comm->lead.n_reached);
+    if (silent_s > comm->deadline_s) nxr_comm_fail_device(comm);
     nxr_comm_progress(comm);
     nanosleep(&nap, NULL);
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/data/dataset.h"
 
+#include "runtime/files/reading.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +109,9 @@ static bool read_index(nxr_dataset *dataset, const char *path, nxr_fault *fault)
   nxr_mapping file;
   if (!nxr_mapping_open(path, &file, fault)) return false;
   dataset->index = malloc(file.n_bytes + 1);
+  nxr_reading_begin(path, NULL);
   if (dataset->index && file.n_bytes > 0) memcpy(dataset->index, file.bytes, file.n_bytes);
+  nxr_reading_end();
   dataset->n_index_bytes = file.n_bytes;
   nxr_mapping_close(&file);
   if (dataset->index == NULL) return nxr_fault_set(fault, "out of memory for %s", path);
@@ -203,15 +206,18 @@ const uint8_t *nxr_dataset_run_bytes(const nxr_dataset *dataset, const nxr_datas
 
 void nxr_dataset_run_read(const nxr_dataset *dataset, const nxr_dataset_run *run, int32_t *tokens) {
   const uint8_t *at = nxr_dataset_run_bytes(dataset, run);
+  nxr_reading_begin(NULL, at);
   for (uint64_t i = 0; i < run->n; i++) tokens[i] = load_token(dataset, at + i * dataset->token_bytes);
+  nxr_reading_end();
 }
 
 void nxr_dataset_run_weights(const nxr_dataset *dataset, const nxr_dataset_run *run, float *weights) {
   uint64_t at = load_pointer(dataset, run->sequence) / dataset->token_bytes + run->first;
-  if (dataset->weights.n_bytes > 0)
-    memcpy(weights, dataset->weights.bytes + at * sizeof *weights, run->n * sizeof *weights);
-  else
-    for (uint64_t i = 0; i < run->n; i++) weights[i] = 1;
+  for (uint64_t i = 0; i < run->n && dataset->weights.n_bytes == 0; i++) weights[i] = 1;
+  if (dataset->weights.n_bytes == 0) return;
+  nxr_reading_begin(NULL, dataset->weights.bytes);
+  memcpy(weights, dataset->weights.bytes + at * sizeof *weights, run->n * sizeof *weights);
+  nxr_reading_end();
 }
 
 /* The first of the runs that tokens [*first, *first + *n) of a document make, from a sequence on; they become

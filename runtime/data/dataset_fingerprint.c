@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/data/dataset_fingerprint.h"
 
+#include "runtime/files/reading.h"
+
 #include <nettle/sha2.h>
 #include <string.h>
 
@@ -12,15 +14,21 @@ static void add_number(struct sha256_ctx *state, uint64_t number) {
   sha256_update(state, sizeof bytes, bytes);
 }
 
+static void add_bytes(struct sha256_ctx *state, const uint8_t *bytes, uint64_t n_bytes) {
+  nxr_reading_begin(NULL, bytes);
+  sha256_update(state, n_bytes, bytes);
+  nxr_reading_end();
+}
+
 static void add_data(struct sha256_ctx *state, const nxr_mapping *data) {
   if (data->n_bytes <= WHOLE_BYTES) {
-    if (data->n_bytes > 0) sha256_update(state, data->n_bytes, data->bytes);
+    if (data->n_bytes > 0) add_bytes(state, data->bytes, data->n_bytes);
     return;
   }
   uint64_t last = data->n_bytes - BLOCK_BYTES;
   for (uint64_t i = 0; i < N_BLOCKS; i++) {
     uint64_t at = (uint64_t)((unsigned __int128)last * i / (N_BLOCKS - 1));
-    sha256_update(state, BLOCK_BYTES, data->bytes + at);
+    add_bytes(state, data->bytes + at, BLOCK_BYTES);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/files/mapping.h"
 
 #include "runtime/files/fence.h"
+#include "runtime/files/reading.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +48,7 @@ static void forget(nxr_mapped_file *file) {
   free(file);
 }
 
-bool nxr_mapping_open(const char *path, nxr_mapping *mapping, nxr_fault *fault) {
-  *mapping = (nxr_mapping){0};
+static bool map(const char *path, nxr_mapping *mapping, nxr_fault *fault) {
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status;
   if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -66,6 +66,14 @@ bool nxr_mapping_open(const char *path, nxr_mapping *mapping, nxr_fault *fault) 
   if (remember(mapping, path)) return true;
   nxr_mapping_close(mapping);
   return nxr_fault_set(fault, "out of memory");
+}
+
+bool nxr_mapping_open(const char *path, nxr_mapping *mapping, nxr_fault *fault) {
+  *mapping = (nxr_mapping){0};
+  nxr_reading_begin(path, NULL);
+  bool good = map(path, mapping, fault);
+  nxr_reading_end();
+  return good;
 }
 
 void nxr_mapping_close(nxr_mapping *mapping) {
@@ -88,6 +96,13 @@ static const char *find_path(const void *address) {
     if (at >= file->bytes && (uintptr_t)(at - file->bytes) < (file->n_bytes + page - 1) / page * page)
       return file->path;
   return NULL;
+}
+
+const char *nxr_mapping_path(const void *address) {
+  pthread_mutex_lock(&lock);
+  const char *path = find_path(address);
+  pthread_mutex_unlock(&lock);
+  return path;
 }
 
 static void say(const char *text) {

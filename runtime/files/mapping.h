@@ -21,6 +21,8 @@ typedef struct nxr_mapping {
 /* A failure leaves nothing mapped. */
 bool nxr_mapping_open(const char *path, nxr_mapping *mapping, nxr_fault *fault);
 void nxr_mapping_close(nxr_mapping *mapping);
+/* The name of the file that is mapped at an address; NULL: none is. */
+const char *nxr_mapping_path(const void *address);
 
 /* From now on. Where several ranks read the same file the lowest speaks, and its end (status 1) ends the
  * others. `program` is how messages begin; it must stay. */

@@ -2,6 +2,7 @@
 #include "runtime/files/safetensors.h"
 
 #include "runtime/files/joined.h"
+#include "runtime/files/reading.h"
 #include "schema/bf16.h"
 #include "schema/f16.h"
 
@@ -15,8 +16,11 @@ bool nxr_safetensors_open(const char *path, nxr_safetensors *file, nxr_fault *fa
   *file = (nxr_safetensors){0};
   if (!nxr_mapping_open(path, &file->mapping, fault)) return false;
   const nxr_mapping *mapping = &file->mapping;
-  if (nx_safetensors_start(path, mapping->bytes, mapping->n_bytes, &n_start, &found) &&
-      nx_safetensors_read(path, mapping->bytes, n_start, mapping->n_bytes, &file->start, &found)) {
+  nxr_reading_begin(path, NULL);
+  bool good = nx_safetensors_start(path, mapping->bytes, mapping->n_bytes, &n_start, &found) &&
+              nx_safetensors_read(path, mapping->bytes, n_start, mapping->n_bytes, &file->start, &found);
+  nxr_reading_end();
+  if (good) {
     for (uint64_t i = 0; i < file->start.n_tensors; i++)
       file->start.tensors[i].bytes = mapping->bytes + file->start.tensors[i].offset;
     file->tensors = file->start.tensors;
@@ -56,8 +60,11 @@ void nxr_floats(nx_dtype dtype, const uint8_t *from, uint64_t n, float *values) 
 }
 
 void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_t n, float *values) {
-  if (tensor->joined) nxr_joined_floats(tensor->joined, first, n, values);
+  const nxr_joined *joined = tensor->joined;
+  nxr_reading_begin(NULL, joined ? joined->sources[0].chunks[0].bytes : tensor->bytes);
+  if (joined) nxr_joined_floats(joined, first, n, values);
   else nxr_floats(tensor->dtype, tensor->bytes + first * (nx_dtype_bits(tensor->dtype) / 8), n, values);
+  nxr_reading_end();
 }
 
 static json_t *make_entry(const nxr_safetensor *tensor, uint64_t begin) {

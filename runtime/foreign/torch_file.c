@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/foreign/torch_file.h"
 
+#include "runtime/files/reading.h"
+
 #include <string.h>
 
 /* How torch calls the storages of each type. */
@@ -25,7 +27,10 @@ bool nxr_pickle_read(const char *path, const uint8_t *bytes, uint64_t n_bytes, n
 bool nxr_torch_open(const char *path, const uint8_t *bytes, uint64_t n_bytes, nx_torch_file *file,
                     nxr_fault *fault) {
   nx_fault found = {""};
-  return nx_torch_open(path, bytes, n_bytes, file, &found) || nxr_fault_set(fault, "%s", found.text);
+  nxr_reading_begin(path, NULL);
+  bool good = nx_torch_open(path, bytes, n_bytes, file, &found);
+  nxr_reading_end();
+  return good || nxr_fault_set(fault, "%s", found.text);
 }
 
 static const nx_object *without_parameter(const nx_object *object) {

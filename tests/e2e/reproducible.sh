@@ -57,6 +57,14 @@ for ranks in 2 4 8; do
   train "zero$ranks" "$ranks" "zero$ranks"
   same "data-parallel size 1 and $ranks, ZeRO 0 and 1" elastic "zero$ranks"
 done
+for stage in 2 3; do
+  elastic "stage$stage" mesh.world=4 "optimizer.zero_stage=$stage"
+  train "stage$stage" 4 "stage$stage"
+  same "data-parallel size 1 and 4, ZeRO $stage" elastic "stage$stage"
+done
+elastic early mesh.world=2 optimizer.zero_stage=3 reduce.overlap=true gather.overlap=true
+train early 2 early
+same 'ZeRO 3 that gathers and reduces beside kernels' elastic early
 train one 1 moves --stop-after 1 && train zero4 4 moves --resume --stop-after 2 && train zero2 2 moves --resume
 same 'a size that changes in mid-run' elastic moves
 elastic nodes mesh.world=4 mesh.nodes=2
@@ -79,10 +87,10 @@ while read -r rest what settings; do
   same "with $what" "$what-1" "$what-2"
 done <<'END'
 2 tensor optimizer.zero_stage=1 mesh.tensor=2 sequence_parallel=true
-2 context optimizer.zero_stage=1 mesh.context=2 attention.ring=true
+2 context optimizer.zero_stage=3 mesh.context=2 attention.ring=true
 2 pipeline optimizer.zero_stage=1 mesh.pipeline=2
-1 mixture optimizer.zero_stage=1 moe.experts=4 moe.top_k=2 moe.aux_loss_coef=0.1
-1 bf16 optimizer.zero_stage=1 precision.preset=mixed_precision reduce.overlap=true
+1 mixture optimizer.zero_stage=3 moe.experts=4 moe.top_k=2 moe.aux_loss_coef=0.1
+1 bf16 optimizer.zero_stage=2 precision.preset=mixed_precision reduce.overlap=true
 1 fp16 precision.preset=fp16
 1 tied model.tied_embeddings=true
 1 muon optimizer.name=muon
@@ -94,7 +102,6 @@ while read -r setting pattern; do
     --set mesh.world=2 --set "$setting"
 done <<'END'
 batch.global=12 a power of two of micro-batches
-optimizer.zero_stage=2 set 0 or 1
 precision.grad_accumulation=bf16 gradients are fp32
 END
 expect 'elastic and experts of several ranks' 1 'NX3050.*experts see the tokens of one rank' "$nxcfg" plan base.yaml -o bad.bin \

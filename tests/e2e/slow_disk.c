@@ -1,27 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk that has nothing written for good before the file NX_SLOW_UNTIL is there, where what is written has
- * NX_SLOW_PART in its name; of the ranks in NX_SLOW_RANKS ("01"). Loaded before a program (LD_PRELOAD). */
+/* A disk that stands still before the file NX_SLOW_UNTIL is there, for the ranks in NX_SLOW_RANKS ("01"):
+ * nothing is written for good where the name has NX_SLOW_PART in it, and nothing comes of what is mapped where
+ * it has NX_STUCK_PART. Loaded before a program (LD_PRELOAD). */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-static bool is_slow(int file) {
-  const char *rank = getenv("PMI_RANK"), *ranks = getenv("NX_SLOW_RANKS"), *part = getenv("NX_SLOW_PART");
+static bool stands_still(int file, const char *part) {
+  const char *rank = getenv("PMI_RANK"), *ranks = getenv("NX_SLOW_RANKS");
   char link[64], name[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   ssize_t n = readlink(link, name, sizeof name - 1);
   name[n < 0 ? 0 : n] = '\0';
-  return rank && ranks && part && strstr(ranks, rank) && strstr(name, part);
+  return rank && ranks && part && part[0] && strstr(ranks, rank) && strstr(name, part);
+}
+
+static void await(void) {
+  const char *until = getenv("NX_SLOW_UNTIL");
+  while (until && access(until, F_OK) != 0) nanosleep(&(struct timespec){0, 10000000}, NULL);
 }
 
 int fsync(int file) {
   static int (*real)(int);
-  const char *until = getenv("NX_SLOW_UNTIL");
   if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "fsync");
-  while (until && is_slow(file) && access(until, F_OK) != 0) nanosleep(&(struct timespec){0, 10000000}, NULL);
+  if (stands_still(file, getenv("NX_SLOW_PART"))) await();
   return real(file);
+}
+
+/* Who touches such a mapping waits, as in a page fault. */
+static void touched(int number, siginfo_t *about, void *context) {
+  uintptr_t page = (uintptr_t)about->si_addr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+  (void)number, (void)context;
+  await();
+  mprotect((void *)page, 1, PROT_READ);
+}
+
+/* Of 64-bit offsets, as all here are built. */
+void *mmap(void *at, size_t n_bytes, int rights, int flags, int file, off_t from) {
+  static void *(*real)(void *, size_t, int, int, int, off_t);
+  if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "mmap");
+  if (file < 0 || rights != PROT_READ || !stands_still(file, getenv("NX_STUCK_PART")))
+    return real(at, n_bytes, rights, flags, file, from);
+  const struct sigaction action = {.sa_sigaction = touched, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSEGV, &action, NULL);
+  return real(at, n_bytes, PROT_NONE, flags, file, from);
 }

@@ -327,7 +327,8 @@ void nxc_ranges_build(nxc_graph *graph, const nxc_training *t) {
   cutter c = {.graph = graph, .t = t};
   bool early = t->sharding.stage > 1 || t->sharding.overlap_reduce ||
                (t->sharding.stage > 0 && t->sharding.overlap_gather);
-  c.by_unit = t->sharding.stage == 3 || (early && t->sharding.bucket_elements == 0);
+  c.by_unit = t->sharding.stage == 3 || (early && t->sharding.bucket_elements == 0) ||
+              t->sharding.in_pairs; /* their squares are then summed alike, whatever is divided or early */
   order_parameters(&c);
   for (size_t i = 0; i < graph->n_parameters; i++) join(&c, c.parameters[i]);
   for (size_t i = 0; i < graph->n_ranges; i++) lay_out(graph, t, &graph->ranges[i]);

@@ -162,9 +162,9 @@ nxc_sharding nxc_sharding_read(const nxc_settings *s) {
                            .reshard_after_forward = nxc_flag(s, NX_SETTING_OPTIMIZER_RESHARD_AFTER_FORWARD),
                            .overlap_reduce = nxc_flag(s, NX_SETTING_REDUCE_OVERLAP),
                            .overlap_gather = nxc_flag(s, NX_SETTING_GATHER_OVERLAP),
-                           .reduce_once = nxc_flag(s, NX_SETTING_REDUCE_ONCE),
                            .in_pairs = nxc_is(s, NX_SETTING_RUN_REPRODUCIBLE, "elastic"),
                            .bucket_elements = (uint64_t)nxc_int_or(s, NX_SETTING_REDUCE_BUCKET_ELEMENTS, 0)};
+  sharding.reduce_once = sharding.in_pairs || nxc_flag(s, NX_SETTING_REDUCE_ONCE);
   if (sharding.stage == 3) sharding.keep_below = (uint64_t)nxc_int(s, NX_SETTING_GATHER_KEEP_BELOW);
   return sharding;
 }

@@ -94,7 +94,8 @@ static void reject_null(typing *t, nxc_node *node, const char *name, const char 
 /* A name on a report does no harm; a model or a checkpoint of this name is looked for. */
 static void read_null_as_text(typing *t, const nxc_option_row *row, nxc_node *node, const char *name) {
   bool looked_for = row->status != NXC_CHECKED || strncmp(name, "model.", 6) == 0;
-  if (looked_for && strcmp(name, "train.output_dir") != 0) {
+  bool reported = strcmp(name, "train.output_dir") == 0 || strncmp(name, "train.wandb_", 12) == 0;
+  if (looked_for && !reported) {
     reject_null(t, node, name, "becomes the text \"null\" here");
     return;
   }
