@@ -43,17 +43,24 @@ static void pass_on(const nxc_fixes *fixes) {
   fwrite(source->text - source->n_mark_bytes, 1, source->n_bytes + source->n_mark_bytes, stdout);
 }
 
-int nxc_mend_finish(nxc_arena *arena, const nxc_fixes *fixes, bool diff, int status) {
+int nxc_mend_finish(nxc_arena *arena, const nxc_fixes *fixes, int status) {
+  for (size_t i = 0; i < nxc_fixes_n_files(fixes); i++) {
+    const nxc_fixed_file *file = nxc_fixes_file(fixes, i);
+    if (has_changed(file) && !write_one(arena, file)) return NXC_EXIT_USAGE;
+  }
+  if (standard_input != NULL) pass_on(fixes);
+  nxc_source_lay_over(NULL);
+  return status;
+}
+
+int nxc_mend_show(nxc_arena *arena, const nxc_fixes *fixes, bool colour, int status) {
   bool differs = false;
   for (size_t i = 0; i < nxc_fixes_n_files(fixes); i++) {
     const nxc_fixed_file *file = nxc_fixes_file(fixes, i);
-    if (diff)
-      differs |= nxc_unified_print(arena, file->name, file->original, file->n_original, file->text,
-                                   file->n_bytes, stdout);
-    else if (has_changed(file) && !write_one(arena, file)) return NXC_EXIT_USAGE;
+    differs |= nxc_unified_print(arena, file->name, file->original, file->n_original, file->text,
+                                 file->n_bytes, colour, stdout);
   }
-  if (standard_input != NULL && !diff) pass_on(fixes);
   nxc_source_lay_over(NULL);
-  if (!diff || status > NXC_EXIT_FOUND) return status;
+  if (status > NXC_EXIT_FOUND) return status;
   return differs ? NXC_EXIT_FOUND : NXC_EXIT_GOOD;
 }

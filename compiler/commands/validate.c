@@ -148,7 +148,8 @@ static int validate_found(nxc_arena *arena, const nxc_options *options, const wi
   print_end(&all);
   all.status = report_foreign(&all, n_files);
   if (all.fixes == NULL) return all.status;
-  return nxc_mend_finish(arena, all.fixes, asked->diff, all.status);
+  if (!asked->diff) return nxc_mend_finish(arena, all.fixes, all.status);
+  return nxc_mend_show(arena, all.fixes, nxc_options_render(options).colour, all.status);
 }
 
 static int validate_all(nxc_arena *arena, const nxc_options *options, const wish *asked) {

@@ -26,6 +26,7 @@ typedef struct step {
 
 typedef struct steps {
   nxc_arena *arena;
+  bool colour; /* of what is gone and what is new, on a terminal */
   step *items;
   size_t n_items;
 } steps;
@@ -80,12 +81,15 @@ static void compare(steps *to, const line *a, size_t n_a, const line *b, size_t 
   }
 }
 
-static void print_step(const step *at, FILE *out) {
+static void print_step(const step *at, bool colour, FILE *out) {
   size_t n_bytes = at->of.n_bytes, secret = nxc_secret_in_line(at->of.text, n_bytes);
+  colour = colour && at->kind != ' ';
+  if (colour) fputs(at->kind == '-' ? "\033[31m" : "\033[32m", out);
   fputc(at->kind, out);
   fwrite(at->of.text, 1, secret < n_bytes ? secret : n_bytes, out);
   if (secret < n_bytes) fputs(" (not shown)\n", out);
   else if (at->of.text[n_bytes - 1] != '\n') fputs("\n\\ No newline at end of file\n", out);
+  if (colour) fputs("\033[0m", out);
 }
 
 /* The steps [first, end) as one hunk; `old_line` and `new_line` lines stand before it. */
@@ -97,7 +101,7 @@ static void print_hunk(const steps *all, size_t first, size_t end, size_t old_li
     n_new += all->items[i].kind != '-';
   }
   fprintf(out, "@@ -%zu,%zu +%zu,%zu @@\n", old_line + (n_old > 0), n_old, new_line + (n_new > 0), n_new);
-  for (size_t i = first; i < end; i++) print_step(&all->items[i], out);
+  for (size_t i = first; i < end; i++) print_step(&all->items[i], all->colour, out);
 }
 
 /* The end of a hunk that begins with a change at `at`: so many equal lines follow its last change. */
@@ -128,7 +132,7 @@ static void print_hunks(const steps *all, FILE *out) {
 }
 
 bool nxc_unified_print(nxc_arena *arena, const char *name, const char *old_text, size_t n_old,
-                       const char *new_text, size_t n_new, FILE *out) {
+                       const char *new_text, size_t n_new, bool colour, FILE *out) {
   if (n_old == n_new && memcmp(old_text, new_text, n_old) == 0) return false;
   lines a = split(arena, old_text, n_old), b = split(arena, new_text, n_new);
   size_t head = 0, tail = 0;
@@ -136,7 +140,7 @@ bool nxc_unified_print(nxc_arena *arena, const char *name, const char *old_text,
   while (tail < a.n_items - head && tail < b.n_items - head &&
          same(&a.items[a.n_items - 1 - tail], &b.items[b.n_items - 1 - tail]))
     tail++;
-  steps all = {.arena = arena};
+  steps all = {.arena = arena, .colour = colour};
   add(&all, ' ', a.items, head);
   compare(&all, a.items + head, a.n_items - head - tail, b.items + head, b.n_items - head - tail);
   add(&all, ' ', a.items + a.n_items - tail, tail);

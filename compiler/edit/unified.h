@@ -12,6 +12,6 @@
 
 /* False, and nothing is printed, where they are the same. */
 bool nxc_unified_print(nxc_arena *arena, const char *name, const char *old_text, size_t n_old,
-                       const char *new_text, size_t n_new, FILE *out);
+                       const char *new_text, size_t n_new, bool colour, FILE *out);
 
 #endif

@@ -88,6 +88,11 @@ result "standard input is mended to standard output" $?
 result "--diff ends with 0 where nothing can be mended" $?
 ! "$nxcfg" validate --diff keys.yaml >/dev/null
 result "and with 1 where something can" $?
+"$nxcfg" validate --diff --color always keys.yaml | sed 's/\x1b\[3[12]m//; s/^\x1b\[0m//' >"$work/plain"
+"$nxcfg" validate --diff keys.yaml | cmp -s - "$work/plain"
+result "colours change nothing else" $?
+"$nxcfg" validate --diff --color always keys.yaml | grep -q "$(printf '\033')\[32m+"
+result "what is new is green" $?
 printf '\357\273\277' | cat - keys.yaml >"$work/mark.yaml"
 "$nxcfg" validate --fix -q "$work/mark.yaml" >/dev/null
 tail -c +4 "$work/mark.yaml" | cmp -s - "$work/run.yaml"
