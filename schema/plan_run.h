@@ -116,7 +116,7 @@ enum {
   NX_MEASURE_OF_TOKENS = 2, /* or a mean over the tokens of the step */
   NX_MEASURE_FLAGS = 3
 };
-enum { NX_MAX_MEASURES = 8 };
+enum { NX_MAX_MEASURES = 256 };
 
 /* A number of a step that is logged beside its loss: factor times what the step came to, and offset. */
 typedef struct nx_measure {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/expression/expression_batches.h"
+#include "compiler/expression/expression_datasets.h"
 #include "compiler/expression/expression_cuts.h"
 #include "compiler/expression/expression_function.h"
 #include "compiler/expression/expression_ramp.h"
@@ -24,6 +25,7 @@ static const nxc_expression_function system_functions[] = {
     {"batch_sizes", 2, 2, false, nxc_call_batch_sizes, NULL},
     {"last_batch_size", 2, 2, false, nxc_call_last_batch_size, NULL},
     {"batch_steps", 3, 3, false, nxc_call_batch_steps, NULL},
+    {"epoch_samples", 3, 3, false, nxc_call_epoch_samples, NULL},
     {0},
 };
 

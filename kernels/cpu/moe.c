@@ -181,7 +181,9 @@ void CPU_NAME(cpu_moe_route_grad)(const nxk_kernel *kernel, const nxk_frame *fra
                  .score = cpu_int(kernel, frame, NX_moe_route_grad_score),
                  .normalize = cpu_int(kernel, frame, NX_moe_route_grad_normalize),
                  .scale = cpu_real(kernel, NX_moe_route_grad_scale)};
-  double aux = cpu_real(kernel, NX_moe_route_grad_aux), z = cpu_real(kernel, NX_moe_route_grad_z);
+  const double *factor = kernel->operator.n_in > 4 ? cpu_in_at(kernel, frame, 4) : NULL;
+  double each = factor ? *factor : 1;
+  double aux = each * cpu_real(kernel, NX_moe_route_grad_aux), z = each * cpu_real(kernel, NX_moe_route_grad_z);
   int64_t n_lists = cpu_in(kernel, 3)->dims[0];
 #pragma omp parallel num_threads(n_threads)
   {

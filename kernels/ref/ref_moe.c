@@ -129,6 +129,10 @@ void ref_moe_route_grad(const ref_call *call) {
                  .normalize = ref_int(call, NX_moe_route_grad_normalize),
                  .scale = ref_real(call, NX_moe_route_grad_scale)};
   double aux = ref_real(call, NX_moe_route_grad_aux), z = ref_real(call, NX_moe_route_grad_z), sums[2];
+  if (call->operator->n_in > 4) {
+    const ref_operand factor = ref_in(call, 4);
+    aux *= ref_load(&factor, 0), z *= ref_load(&factor, 0);
+  }
   double *x = call->work, *p = x + n_experts, *dx = p + n_experts, *load = dx + n_experts,
          *dw = load + n_experts, *scores = dw + k;
   for (int64_t t = 0; t < n; t++) {

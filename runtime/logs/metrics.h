@@ -13,13 +13,14 @@
 #include "runtime/logs/metrics_file.h"
 #include "runtime/logs/wandb_file.h"
 #include "schema/objective.h"
+#include "schema/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef enum nxr_log { NXR_LOG_TEXT, NXR_LOG_JSON } nxr_log;
 
-enum { NXR_MOST_METRICS = 32 }; /* with their names of at most 20 letters they fit in a line of the file */
+enum { NXR_MOST_METRICS = NX_MAX_MEASURES + 32 }; /* with their names of at most 24 letters they fit in a line */
 
 typedef struct nxr_metric {
   const char *name; /* of static life, as the field of a JSON object */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NXR_METRICS_LINE_BYTES = 2048 }; /* of a line at most */
+enum { NXR_METRICS_LINE_BYTES = 16384 }; /* of a line at most */
 
 typedef struct nxr_metrics_file {
   const char *path; /* the caller's; NULL: there is none */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/plot.h"
 
+#include "runtime/logs/metrics_file.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -19,7 +21,7 @@ enum {
   MOST_RUNS = 32,
   MOST_POINTS = 1000
 };
-enum { N_TICKS = 5, LEGEND_LINE = 16, LINE_BYTES = 8192 };
+enum { N_TICKS = 5, LEGEND_LINE = 16 };
 static const char USAGE[] =
     "usage: nxrun plot [-o FILE] [--metric NAME] [--set NAME] DIR...\n"
     "Draws a metric of runs over their steps, as SVG on standard output or in FILE; DIR is a run's folder, "
@@ -67,7 +69,7 @@ static bool read_row(const plot *of, const char *line, curve *to) {
 }
 
 static bool read_curve(const plot *of, const char *path, curve *to) {
-  char name[4096], line[LINE_BYTES];
+  char name[4096], line[NXR_METRICS_LINE_BYTES];
   snprintf(name, sizeof name, "%s/metrics.jsonl", path);
   FILE *file = fopen(name, "r");
   if (file == NULL) file = fopen(path, "r");

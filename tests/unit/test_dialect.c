@@ -250,6 +250,27 @@ static void test_statuses(void **state) {
   }
 }
 
+/* A trial has as many steps as it says, true being one, and validates as many batches behind them. */
+static void test_trial_runs(void **state) {
+  (void)state;
+  static const struct {
+    const char *word;
+    int64_t steps;
+  } words[] = {{"True", 1}, {"3", 3}, {"False", 0}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    trial t;
+    char lines[80];
+    snprintf(lines, sizeof lines, "  limit_val_batches: 0\n  fast_dev_run: %s\n", words[i].word);
+    run(&t, with("  limit_val_batches: 0\n", lines));
+    bool stops = nxc_has(t.out.settings, NX_SETTING_RUN_STOP_EVERY);
+    assert_int_equal(stops ? nxc_int(t.out.settings, NX_SETTING_RUN_STOP_EVERY) : 0, words[i].steps);
+    assert_int_equal(nxc_int(t.out.settings, NX_SETTING_EVALUATE_BATCHES), words[i].steps);
+    if (words[i].steps)
+      assert_int_equal(nxc_int(t.out.settings, NX_SETTING_EVALUATE_EVERY_STEPS), words[i].steps);
+    trial_end(&t);
+  }
+}
+
 static void test_detection(void **state) {
   (void)state;
   trial t;
@@ -378,7 +399,7 @@ int main(void) {
       cmocka_unit_test(test_bits),         cmocka_unit_test(test_unread_misfit),
       cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_variables),
       cmocka_unit_test(test_aliases),      cmocka_unit_test(test_required),
-      cmocka_unit_test(test_statuses),     cmocka_unit_test(test_detection),
+      cmocka_unit_test(test_statuses),     cmocka_unit_test(test_trial_runs), cmocka_unit_test(test_detection),
       cmocka_unit_test(test_command_line), cmocka_unit_test(test_angles),
       cmocka_unit_test(test_redaction),    cmocka_unit_test(test_any_value),
   };

@@ -8,17 +8,25 @@ static void emit_measure(nxc_emitter *e, const char *name, nxc_id value, const n
   nxc_emit_record(e, NX_SECTION_MEASURES, &record);
 }
 
-/* Router losses without their weights, as means over tokens and layers. The first element is the
- * load-balancing loss, where it is a sum over each layer's tokens of a micro-batch. */
-static void emit_router(nxc_emitter *e, nxc_id losses) {
+/* Router losses without their weights, as means over tokens and n layers, from this element on. The first is
+ * the load-balancing loss, where it is a sum over each layer's tokens of a micro-batch. */
+static void emit_router(nxc_emitter *e, nxc_id losses, uint32_t element, double n_layers, const char *of) {
   const nxc_mixture *m = e->training->model.mixture;
-  double n_layers = (double)nxc_model_mixtures(&e->training->model);
-  nx_measure balance = {.flags = NX_MEASURE_OF_TOKENS, .factor = 1 / (n_layers * m->aux)};
-  nx_measure z = {.flags = NX_MEASURE_OF_TOKENS, .element = 1, .factor = 1 / (n_layers * m->z)};
+  nx_measure balance = {.flags = NX_MEASURE_OF_TOKENS, .element = element, .factor = 1 / (n_layers * m->aux)};
+  nx_measure z = {.flags = NX_MEASURE_OF_TOKENS, .element = element + 1, .factor = 1 / (n_layers * m->z)};
   bool own = m->aux_scope != NXC_AUX_OF_MODEL && m->aux_over == NXC_AUX_OVER_MICRO_BATCH;
-  if (m->aux > 0 && own)
-    emit_measure(e, "router_balance_loss", losses, &balance);
-  if (m->z > 0) emit_measure(e, "router_z_loss", losses, &z);
+  nxc_arena *arena = e->graph->arena;
+  if (m->aux > 0 && own) emit_measure(e, nxc_arena_printf(arena, "router_balance_loss%s", of), losses, &balance);
+  if (m->z > 0) emit_measure(e, nxc_arena_printf(arena, "router_z_loss%s", of), losses, &z);
+}
+
+static void emit_router_layers(nxc_emitter *e) {
+  const nxc_graph *graph = e->graph;
+  const nxc_model *m = &e->training->model;
+  for (int32_t layer = 0; graph->router_layers && layer < m->layers + m->predict_depth; layer++)
+    if (nxc_model_layer(m, layer)->ffn.mixture != NULL)
+      emit_router(e, graph->router_layers, 2 * (uint32_t)layer, 1,
+                  nxc_arena_printf(graph->arena, ".%d", (int)layer));
 }
 
 void nxc_emit_measures(nxc_emitter *e) {
@@ -30,5 +38,7 @@ void nxc_emit_measures(nxc_emitter *e) {
     zeros.offset = -(double)nxc_measures_gaps(e->pipeline);
     emit_measure(e, "zero_gradients", graph->zeros, &zeros);
   }
-  if (graph->router_losses) emit_router(e, graph->router_losses);
+  if (graph->router_losses)
+    emit_router(e, graph->router_losses, 0, (double)nxc_model_mixtures(&e->training->model), "");
+  emit_router_layers(e);
 }

@@ -249,6 +249,9 @@ static void make_router_losses(nxc_graph *graph, const nxc_training *t) {
     if (axes[i] != NXC_AXIS_TENSOR || t->layout.sequence_parallel)
       nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, axes[i]), NXC_PARTIAL);
   graph->router_losses = nxc_value_new(graph, "router_losses", NXC_ROLE_SCALAR, &shape);
+  shape.dims[0] = 2 * (t->model.layers + t->model.predict_depth);
+  if (t->measures.router_layers)
+    graph->router_layers = nxc_value_new(graph, "router_layers", NXC_ROLE_SCALAR, &shape);
 }
 
 static void inputs(nxc_graph *graph, const nxc_training *t) {

@@ -146,6 +146,21 @@ void nxc_moe_load_of_model(nxc_graph *graph, const nxc_training *t) {
     graph->mixture_counts = shares(graph, m, graph->mixture_counts);
 }
 
+/* The losses of the layer are logged with those of all layers, and by themselves. */
+static void log_losses(nxc_graph *graph, nxc_id losses) {
+  if (graph->router_losses)
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_add_up, .in = {losses}, .out = {graph->router_losses}});
+  if (graph->router_layers == 0) return;
+  nxc_shape shape = graph->values[graph->router_layers].shape;
+  const nxc_rank_number start =
+      nxc_rank_number_layer(graph, 0, 2 * (int64_t)sizeof(double), graph->layer);
+  shape.dims[0] = 2;
+  const char *name = nxc_arena_printf(graph->arena, "router_layers.%d", (int)graph->layer);
+  nxc_id own = nxc_view_new(graph, name, graph->router_layers, 0, &shape);
+  graph->values[own].shift = nxc_constant(graph, &start);
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_add_up, .in = {losses}, .out = {own}});
+}
+
 static void route(const layer *l, nxc_id x, routed *r) {
   nxc_graph *graph = l->graph;
   const nxc_mixture *m = l->m;
@@ -187,8 +202,7 @@ static void route(const layer *l, nxc_id x, routed *r) {
                     [NX_moe_route_group_best] = nxc_integer(m->group_best)}});
   r->weights = nxc_last_output(graph, 1);
   nxc_id counts = nxc_last_output(graph, 2), losses = nxc_last_output(graph, 3);
-  if (graph->router_losses)
-    nxc_append(graph, &(nxc_op_request){.op = NX_OP_add_up, .in = {losses}, .out = {graph->router_losses}});
+  log_losses(graph, losses);
   note_load(l, counts);
 }
 

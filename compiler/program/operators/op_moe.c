@@ -75,7 +75,8 @@ static void grad_route(nxc_grad *grad, const nxc_operator_node *op) {
   const nxc_op_request request = {
       .op = NX_OP_moe_route_grad,
       .of = {logits},
-      .in = {dweights, logits, experts, load_of(nxc_grad_graph(grad), op, counts)},
+      .in = {dweights, logits, experts, load_of(nxc_grad_graph(grad), op, counts),
+             nxc_grad_graph(grad)->loss_scale},
       .attrs = {[NX_moe_route_grad_score] = op->attrs[NX_moe_route_score],
                 [NX_moe_route_grad_normalize] = op->attrs[NX_moe_route_normalize],
                 [NX_moe_route_grad_scale] = op->attrs[NX_moe_route_scale],

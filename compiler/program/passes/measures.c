@@ -20,6 +20,7 @@ void nxc_measures_begin(nxc_graph *graph, const nxc_training *t) {
   if (t->measures.parameter_norm) graph->parameter_squares = sum_new(graph, "params_norm.squares", world);
   if (t->measures.zero_gradients) graph->zeros = sum_new(graph, "zero_gradients", world);
   if (graph->router_losses) nxc_clear_first(graph, graph->router_losses);
+  if (graph->router_layers) nxc_clear_first(graph, graph->router_layers);
 }
 
 static void add(nxc_graph *graph, nx_op op, nxc_id x, nxc_id sum, nxc_rank_number weight) {
@@ -71,6 +72,7 @@ void nxc_measures_build(nxc_graph *graph, const nxc_training *t) {
   }
   if (graph->zeros) graph->zeros = total(graph, graph->zeros, "zero_gradients.total");
   if (graph->router_losses) graph->router_losses = total(graph, graph->router_losses, "router_losses.total");
+  if (graph->router_layers) graph->router_layers = total(graph, graph->router_layers, "router_layers.total");
 }
 
 /* Elements of divided gradients that are no parameter's, and 0, on all ranks that they are counted on. */

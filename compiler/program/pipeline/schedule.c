@@ -36,7 +36,7 @@ typedef struct chunk_list {
 
 typedef struct generator {
   nxc_pipeline *p;
-  uint32_t stage, n_micro_batches, n_virtual;
+  uint32_t stage, n_micro_batches, n_virtual, group;
   uint32_t most; /* micro-batches of a step of the plan */
   bool evaluates;
   uint8_t shift; /* of the phases of its steps */
@@ -67,9 +67,9 @@ static void all_forward_then_back(generator *g) {
 }
 
 /* All passes of one direction of the interleaved schedule: micro-batches in groups of as many as there are
- * stages, each group through all chunks of the stage. With one chunk a stage they are simply in order. */
+ * stages, or more, each group through all chunks of the stage. With one chunk a stage they are simply in order. */
 static pass *interleaved_passes(const generator *g, bool backward) {
-  uint32_t n = g->n_micro_batches, width = g->p->n_stages;
+  uint32_t n = g->n_micro_batches, width = g->group;
   pass *passes = nxc_arena_array(g->p->arena, (size_t)n * g->n_virtual, sizeof *passes);
   size_t at = 0;
   for (uint32_t first = 0; first < n; first += width)
@@ -90,7 +90,7 @@ static void evaluation_passes(generator *g, bool gpipe) {
 static void one_forward_one_back(generator *g) {
   size_t n = (size_t)g->n_micro_batches * g->n_virtual, later_stages = g->p->n_stages - 1 - g->stage;
   size_t ahead = later_stages;
-  if (g->n_virtual > 1) ahead = 2 * later_stages + (size_t)(g->n_virtual - 1) * g->p->n_stages;
+  if (g->n_virtual > 1) ahead = 2 * later_stages + (size_t)(g->n_virtual - 1) * g->group;
   const pass *forward = interleaved_passes(g, false), *backward = interleaved_passes(g, true);
   if (ahead > n) ahead = n;
   for (size_t i = 0; i < ahead; i++) g->passes[g->n_passes++] = forward[i];
@@ -267,7 +267,7 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_sche
                            uint32_t stage) {
   bool evaluates = schedule->kind == NX_SCHEDULE_EVALUATE;
   generator g = {.p = p, .stage = stage, .n_micro_batches = schedule->n_micro_batches,
-                 .most = (uint32_t)t->batch.n_micro, .n_virtual = p->n_chunks / p->n_stages,
+                 .most = (uint32_t)t->batch.n_micro, .n_virtual = p->n_chunks / p->n_stages, .group = t->layout.group,
                  .evaluates = evaluates,
                  .shift = schedule->flags & NX_SCHEDULE_COMPRESSED ? NX_WHEN_COMPRESSED : 0};
   g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);

@@ -20,6 +20,8 @@ static void read_pipeline(const nxc_settings *s, nxc_layout *l) {
   l->n_chunks = l->pipeline;
   if (l->pipeline > 1) l->n_chunks *= degree(s, NX_SETTING_MESH_VIRTUAL_PIPELINE);
   l->gpipe = nxc_is(s, NX_SETTING_PIPELINE_SCHEDULE, "gpipe");
+  l->group = (uint32_t)nxc_int_or(s, NX_SETTING_PIPELINE_GROUP, l->pipeline);
+  if (l->group < l->pipeline) l->group = (uint32_t)l->pipeline;
   l->receive_ahead = nxc_flag(s, NX_SETTING_PIPELINE_RECEIVE_AHEAD);
   if (nxc_has(s, NX_SETTING_PIPELINE_CUTS)) l->cuts = nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
   if (n_cuts + 1 != l->n_chunks) l->cuts = NULL;

@@ -18,6 +18,7 @@ typedef struct nxc_layout {
   uint32_t n_chunks;     /* of layers: stages x chunks of a stage */
   const nxc_value *cuts; /* list of n_chunks - 1 names of layers that end a chunk, or NULL */
   bool gpipe;
+  uint32_t group; /* micro-batches of a chunk's turn */
   bool receive_ahead; /* one slot more than there are micro-batches in flight */
 } nxc_layout;
 

@@ -8,6 +8,7 @@
 typedef struct nxc_measures {
   bool parameter_norm, zero_gradients;
   bool router_losses; /* of mixtures that have some; not of several chunks on a stage */
+  bool router_layers; /* each layer's, too */
 } nxc_measures;
 
 nxc_measures nxc_measures_read(const nxc_settings *settings);

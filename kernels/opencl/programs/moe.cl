@@ -153,8 +153,13 @@ kernel void moe_route_grad(OPERANDS) {
   for (int e = 0; e < ROUTE_E; e++) logits[e] = X1(t * ROUTE_E + e), load[e] = X3(list * ROUTE_E + e);
   for (int j = 0; j < ROUTE_K; j++) chosen[j] = X2(t * ROUTE_K + j), dweights[j] = X0(t * ROUTE_K + j);
   nxk_moe_weights_grad(&moe, logits, chosen, dweights, p, scores, back);
+#if N_IN > 4
+  const double factor = X4(0);
+#else
+  const double factor = 1;
+#endif
   if (A_aux != 0 || A_z != 0)
-    nxk_moe_losses(moe.score, logits, load, ROUTE_E, A_aux, A_z, p, back, sums);
+    nxk_moe_losses(moe.score, logits, load, ROUTE_E, factor * A_aux, factor * A_z, p, back, sums);
   for (int e = 0; e < ROUTE_E; e++) SET_Y0(t * ROUTE_E + e, back[e]);
 }
 #endif
