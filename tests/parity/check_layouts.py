@@ -69,7 +69,7 @@ def model_of(family):
 
 def draw_task(r):
   """Text, arguments, settings, shape, and what must come out: steps, or the settings of the run that tells them."""
-  kind = r.choice(["family"] * 4 + ["lora", "pairs", "packed", "deep", "deep"])
+  kind = r.choice(["family"] * 3 + ["lora", "pairs", "packed", "deep", "deep", "both", "both"])
   tokens = f"data.path=[{RECORDED / 'tokens'}]"
   if kind == "family":
     family = r.choice(sorted(p.name for p in (RECORDED / "families").iterdir()))
@@ -93,10 +93,30 @@ def draw_task(r):
     arguments, settings = model_of(family)
     settings += ["data.path=[documents]"] + (["moe.aux_loss_coef=0"] if family == "mixtral" else [])
     return f"packed {family}", PACKED, arguments, settings, shape_of(family), ["data.sampler=document", "batch.global=10"]
+  if kind == "both": return draw_both(r)
   form = r.choice(FORMS)
   kv = re.search(r"kv_heads=(\d)", form)
   shape = {"layers": 8, "kv": int(kv[1]) if kv else 2, "experts": 4 if "experts" in form else 0}
   return f"deep {form}", DEEP, [], [tokens] + form.split(), shape, []
+
+
+def draw_both(r):
+  """Adapters, pairs of answers, packed documents and mixtures together; like nxrun itself on one rank."""
+  family = r.choice(["llama", "qwen3_moe", "gemma2", "phi3", "mixtral", "gpt_neox", "deepseek_v3", "gpt_oss", "qwen2"])
+  arguments, settings = model_of(family)
+  text, way = r.choice([(TINY, "pairs"), (PACKED, "packed"), (TINY, "stream")])
+  name, shape, like = f"both {family} {way}", shape_of(family), []
+  if way == "pairs": settings += [f"data.path=[{RECORDED / 'preferences/pairs'}]", *PAIRS[r.choice(sorted(PAIRS))].split()]
+  if way == "packed": settings.append("data.path=[documents]")
+  if way == "packed": like = ["data.sampler=document", "batch.global=10"]
+  if way == "stream": settings.append(f"data.path=[{RECORDED / 'tokens'}]")
+  if r.random() < .6:
+    more = r.choice(["lora.dropout=0.1", "lora.rank_stabilized=true", "lora.bias=lora_only", ""]).split()
+    if way == "packed": more = [m for m in more if "dropout" not in m] # which token drops out hangs on its place in the row
+    settings += ["lora.rank=4", "lora.alpha=8", "lora.b_init_std=0.02", *more]
+    name += f" lora {' '.join(more)}"
+  if shape["experts"]: settings += ["moe.aux_loss_coef=0", "moe.dropless=true"]
+  return name, text, arguments, settings + ["schedule.max_steps=5", "model.hidden_dropout=0"], shape, like
 
 
 def draw_axes(r, shape):
@@ -128,7 +148,7 @@ def draw_layout(r, shape, task):
   if r.random() < .3: s.append("recompute.granularity=full")
   elif r.random() < .2: s += ["recompute.granularity=selective", f"recompute.modules=[{r.choice(['mlp', 'self_attn', 'layernorm'])}]"]
   if axes["pipeline"] > 1 and axes["data"] > 1 and r.random() < .2: s.append("mesh.order=tp-pp-dp")
-  if shape["experts"] == 0 and task != "pairs" and axes["data"] < 8: s.append(f"batch.micro={r.choice([1, 1, 2, 4])}")
+  if shape["experts"] == 0 and "pairs" not in task and axes["data"] < 8: s.append(f"batch.micro={r.choice([1, 1, 2, 4])}")
   return ranks, s
 
 
@@ -201,13 +221,15 @@ def make_documents(build):
 def draw(build, seed, k):
   r = random.Random(f"{seed} {k}")
   name, text, arguments, settings, shape, expected = draw_task(r)
-  ranks, layout = draw_layout(r, shape, name.split()[0])
-  if name.startswith("packed"): layout = [s for s in layout if not s.startswith("batch.micro")] + ["batch.micro=1"]
-  case = {"k": k, "name": name, "ranks": ranks, "layout": layout, "folder": pathlib.Path(f"layout-{k}"), "p2p": r.random() < .2}
+  ranks, layout = draw_layout(r, shape, name)
+  if " packed" in " " + name: layout = [s for s in layout if not s.startswith("batch.micro")] + ["batch.micro=1"]
+  case = {"k": k, "name": name, "ranks": ranks, "layout": layout, "folder": pathlib.Path(f"layout-{k}"), "p2p": r.random() < .2,
+          "pairs": "pairs" in name}
   case["refused"] = compile_plan(build, case["folder"], text, arguments, settings + layout)
   if case["refused"] is None and not (expected and isinstance(expected[0], tuple)):
     case["like"] = pathlib.Path(f"like-{k}")
-    why = compile_plan(build, case["like"], text, arguments, settings + expected + ["mesh.world=1", "batch.micro=1"])
+    micro = [] if case["pairs"] else ["batch.micro=1"]
+    why = compile_plan(build, case["like"], text, arguments, settings + expected + ["mesh.world=1", "moe.buffer_factor=8"] + micro)
     if why: sys.exit(f"{name}: one rank is refused: {why}")
   case["expected"] = expected
   return case
