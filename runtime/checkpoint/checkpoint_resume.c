@@ -316,8 +316,9 @@ static bool load_foreign(const nxr_checkpoint *checkpoint, const nxr_resume *fro
           fault,
           "%s is of another system, of which nxrun reads the weights alone: begin with them at step "
           "0 (checkpoint.weights_only), or go on at its step with an optimizer that begins anew "
-          "(checkpoint.load_optimizer: false); of Megatron-LM's torch_dist with "
-          "--dist-ckpt-optim-fully-reshardable Adam's state is read too",
+          "(checkpoint.load_optimizer: false); of Megatron-LM's torch_dist Adam's state is read too, but of "
+          "dp_reshardable, whose files do not say which weight it is of: save it with "
+          "--dist-ckpt-optim-fully-reshardable",
           path);
   }
   if (!nxr_world_all(checkpoint->world, good)) return false;

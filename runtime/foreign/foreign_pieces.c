@@ -21,6 +21,7 @@ typedef struct pieces {
   nxr_foreign *foreign;
   const char *folder;
   const char *state; /* see nxr_foreign_open; NULL: the weights as the model computes with them */
+  const nx_object *tensors; /* of .metadata, by name */
   nxr_fault *fault;
 } pieces;
 
@@ -86,13 +87,49 @@ static bool add_each(pieces *p, const char *name, const nxr_torch_tensor *all, c
   return true;
 }
 
-static bool read_piece(pieces *p, const char *name, const nx_object *offsets, const nx_torch_file *file) {
+/* How large .metadata says that a tensor is; 0 dimensions: it does not. */
+static uint32_t find_dims(const pieces *p, const char *name, uint64_t dims[NXR_TENSOR_DIMS]) {
+  const nx_object *size = nx_object_get(nx_object_get(p->tensors, name), "size");
+  if (size && nx_object_names(size, "torch Size")) size = nx_object_at(size->arguments, 0);
+  if (size == NULL || size->kind != NX_OBJECT_LIST || size->n_items > NXR_TENSOR_DIMS) return 0;
+  for (uint32_t i = 0; i < size->n_items; i++)
+    if (!nx_object_size(size->items[i], &dims[i])) return 0;
+  return (uint32_t)size->n_items;
+}
+
+typedef struct named {
+  pieces *p;
+  const char *name;
+} named;
+
+static bool add_box(void *of, const nxr_torch_tensor *box, const uint64_t at[NXR_TENSOR_DIMS]) {
+  named *to = of;
+  return add_each(to->p, to->name, box, at);
+}
+
+/* What a state has of a weight: a tensor like it, or runs of its elements. `all` is the name of the state. */
+static bool add_state(pieces *p, const char *all, const char *name, const nxr_torch_tensor *tensor,
+                      const uint64_t *at) {
+  uint64_t dims[NXR_TENSOR_DIMS], parts[NXR_TENSOR_DIMS];
+  uint32_t n_dims = find_dims(p, name, dims);
+  named to = {p, name};
+  bool runs = n_dims > 1 && n_dims < NXR_TENSOR_DIMS && tensor->n_dims == n_dims + 1 &&
+              find_dims(p, all, parts) == n_dims + 1;
+  if (!runs) return add_each(p, name, tensor, at);
+  if (nxr_foreign_boxes(tensor, at, dims, parts, n_dims, add_box, &to)) return true;
+  if (p->fault->text[0] != '\0') return false;
+  return nxr_fault_set(p->fault, "%s/.metadata is damaged: at %.200s", p->folder, all);
+}
+
+static bool read_piece(pieces *p, const char *all, const char *name, const nx_object *offsets,
+                       const nx_torch_file *file) {
   nxr_torch_tensor tensor;
   uint64_t at[NXR_TENSOR_DIMS + 1] = {0};
   static const char *const prefixes[] = {"module.", "model."};
   if (!nxr_torch_tensor_of(file, file->pickle.root, name, &tensor, p->fault)) return false;
   if (offsets->kind != NX_OBJECT_NONE && !read_offsets(offsets, tensor.n_dims, at))
     return nxr_fault_set(p->fault, "%s/.metadata is damaged: at %.200s", p->folder, name);
+  if (name != all) return add_state(p, all, name, &tensor, at);
   for (int i = 0; i < 2; i++) /* of what holds the model */
     if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0 &&
         strstr(name, "decoder.") == name + strlen(prefixes[i]))
@@ -158,13 +195,13 @@ static bool read_entry(pieces *p, const nx_object *tensors, const nx_object *ind
   if (at > mapped->mapping.n_bytes || n > mapped->mapping.n_bytes - at)
     return nxr_fault_set(p->fault, "%s is damaged: it is shorter than .metadata says", mapped->path);
   if (!nxr_torch_open(mapped->path, mapped->mapping.bytes + at, n, &file, p->fault)) return false;
-  bool good = read_piece(p, wanted, offsets, &file);
+  bool good = read_piece(p, fqn->text, wanted, offsets, &file);
   nx_torch_close(&file);
   return good;
 }
 
 bool nxr_gather_pieces(nxr_foreign *foreign, const char *folder, const char *state, nxr_fault *fault) {
-  pieces p = {foreign, folder, state, fault};
+  pieces p = {.foreign = foreign, .folder = folder, .state = state, .fault = fault};
   const nxr_foreign_file *mapped = nxr_foreign_map(foreign, folder, ".metadata", fault);
   nx_pickle pickle;
   foreign->placed = true;
@@ -173,6 +210,7 @@ bool nxr_gather_pieces(nxr_foreign *foreign, const char *folder, const char *sta
     return false;
   const nx_object *tensors = nx_object_get(pickle.root, "state_dict_metadata"),
                    *places = nx_object_get(pickle.root, "storage_data");
+  p.tensors = tensors;
   bool good = tensors && places && places->kind == NX_OBJECT_DICT;
   if (!good) nxr_fault_set(fault, "%s is no list of pieces that nxrun knows", mapped->path);
   for (size_t i = 0; good && i + 1 < places->n_items; i += 2)

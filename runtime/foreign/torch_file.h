@@ -7,7 +7,7 @@
 #include "schema/ops.h"
 #include "schema/torch/torch_file.h"
 
-enum { NXR_TENSOR_DIMS = 4 };
+enum { NXR_TENSOR_DIMS = 5 };
 
 /* A tensor of numbers that weights may have: f32, bf16, f16, f64. */
 typedef struct nxr_torch_tensor {

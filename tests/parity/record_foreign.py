@@ -207,10 +207,27 @@ def stacked(tensors):
   return out
 
 
+def in_runs(tensors):
+  """As Megatron's distributed optimizer has them where each rank writes its own ("fully_sharded_model_space"): each
+  dimension counts parts, two where ranks divide the tensor, and one more the elements of a part."""
+  out = {}
+  for name, tensor in stacked(tensors).items():
+    of = name if name in tensors else name.replace(".layers.", ".layers.0.")
+    whole, dim = tensors[of]
+    layers = tensor if of != name else tensor[None]
+    parts = [1] * (layers.dim() - 1)
+    if dim is not None and not isinstance(whole, tuple):
+      parts[dim] = 2
+      layers = torch.stack([layer.chunk(2, dim)[i].reshape(-1) for layer in layers for i in range(2)])
+    layers = layers.reshape(len(layers) // max(parts), *parts, -1)
+    out[name] = layers if of != name else layers[0] if tensor.dim() > 1 else tensor
+  return {name: tensor.contiguous() for name, tensor in out.items()}
+
+
 ADAM_STEPS = 5
 
 
-def write_adam(folder):
+def write_adam(folder, states=stacked):
   """What torch's AdamW has after some steps of the recorded training, as Megatron's distributed optimizer writes it
   with --dist-ckpt-optim-fully-reshardable; the model's own weights are rounded to bf16."""
   model, kept = record_families.make_model("llama"), {}
@@ -221,10 +238,10 @@ def write_adam(folder):
   out = {name: tensor.bfloat16() for name, tensor in stacked(megatron_of_llama(w=masters)).items()}
   for kind, tensors in (("fp32_param", masters), ("exp_avg", {n: s["exp_avg"] for n, s in state.items()}),
                         ("exp_avg_sq", {n: s["exp_avg_sq"] for n, s in state.items()})):
-    for name, tensor in stacked(megatron_of_llama(w=tensors)).items():
+    for name, tensor in states(megatron_of_llama(w=tensors)).items():
       out[f"optimizer.state.{kind}.{name}"] = tensor
   at = folder / f"iter_{ADAM_STEPS:07d}"
-  write_pieces(at, out, 1)
+  write_pieces(at, out, 1 if states is stacked else 9)
   groups_of_adam = [{"lr": 1e-3, "betas": (0.9, 0.95), "step": ADAM_STEPS}]
   torch.save({"iteration": ADAM_STEPS, "optimizer": {"optimizer": {"param_groups": groups_of_adam}},
               "args": argparse.Namespace(num_layers=2)}, at / "common.pt")
@@ -329,6 +346,7 @@ def main():
   (OUT / "mixture" / "latest_checkpointed_iteration.txt").write_text("20")
   write_chunks(OUT / "chunks", megatron_of_llama())
   write_adam(OUT / "adam")
+  write_adam(OUT / "adam_runs", in_runs)
   write_pieces(OUT / "fsdp", weights("llama"), 0)
   write_neox(OUT / "neox", neox_of_gpt_neox("gpt_neox"), 2, True)
   write_neox(OUT / "neox_serial", neox_of_gpt_neox("gpt_neox_serial"), 2, False)

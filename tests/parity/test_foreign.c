@@ -29,6 +29,7 @@ static const struct {
     {"mixture", "mixtral", 2, SET("mesh.expert", "2"), 0},
     {"adam", "llama", 1, "", 5},
     {"adam", "llama", 2, SET("optimizer.zero_stage", "1"), 5},
+    {"adam_runs", "llama", 2, SET("optimizer.zero_stage", "1"), 5},
 };
 enum { N_CASES = sizeof cases / sizeof *cases, N_STEPS = 20 };
 
