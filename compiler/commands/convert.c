@@ -55,6 +55,10 @@ static void report(const job *j, const nxc_conversion *conversion) {
 }
 
 static int convert(const job *j) {
+  const nxc_texts inputs = nxc_options_inputs(j->arena, j->options);
+  if (!nxc_output_spares("convert", j->output, &inputs) ||
+      !nxc_output_spares("convert", j->model_output, &inputs))
+    return NXC_EXIT_USAGE;
   nxc_sink *sink = nxc_sink_new(j->arena);
   if (j->options->warnings_are_errors) nxc_sink_warnings_are_errors(sink);
   const nxc_conversion_request request = {.from = nxc_options_request(j->options, file_of(j)),

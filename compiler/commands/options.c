@@ -84,7 +84,8 @@ static bool check_words(parsing *p, const char *warnings, const char *compat) {
     return complain(p, "--color takes auto, always or never, not", colour);
   const char *dialect = p->options->dialect, *version;
   if (dialect != NULL && nxc_dialect_find(dialect) == NULL && !nxc_front_find(p->arena, dialect, &version))
-    return complain(p, "there is no dialect", dialect);
+    return complain(p, "there is no dialect",
+                    nxc_arena_printf(p->arena, "%s; there are %s", dialect, nxc_front_names(p->arena)));
   p->options->warnings_are_errors = warnings != NULL;
   p->options->omegaconf = compat != NULL;
   return check_format(p);
@@ -248,6 +249,20 @@ bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *comma
   parsing p = {arena, options, command, own_formats};
   return parse_all(&p, argc, argv, common, extras ? extras : none) && check_words(&p, warnings, compat) &&
          check_launch(&p, launch);
+}
+
+nxc_texts nxc_options_inputs(nxc_arena *arena, const nxc_options *options) {
+  const char *config = options->model_config;
+  const nxc_texts model = {&config, config != NULL};
+  const nxc_texts lists[] = {options->files, options->layers, options->rules, model};
+  nxc_texts all = {0};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    for (size_t k = 0; k < lists[i].n_items; k++) {
+      all.items = nxc_arena_grow(arena, all.items, all.n_items, sizeof *all.items);
+      all.items[all.n_items++] = lists[i].items[k];
+    }
+  }
+  return all;
 }
 
 nxc_request nxc_options_request(const nxc_options *options, const char *file) {

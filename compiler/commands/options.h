@@ -44,6 +44,8 @@ bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *comma
                        const nxc_extra_option *extras, bool own_formats);
 /* A command's usage, and that of the common options. */
 void nxc_options_print_usage(const char *usage, FILE *out);
+/* All files that the command line names to be read: FILEs, layers, rules, the model's config.json. */
+nxc_texts nxc_options_inputs(nxc_arena *arena, const nxc_options *options);
 nxc_request nxc_options_request(const nxc_options *options, const char *file);
 /* How findings are to be printed: colour on a terminal only, so that a file or a pipe gets plain text. */
 nxc_render nxc_options_render(const nxc_options *options);

@@ -74,6 +74,18 @@ static bool replace_file(nxc_arena *arena, const char *path, const char *bytes, 
   return good;
 }
 
+bool nxc_output_spares(const char *command, const char *path, const nxc_texts *inputs) {
+  struct stat written, read;
+  if (path == NULL || stat(path, &written) != 0 || !S_ISREG(written.st_mode)) return true;
+  for (size_t i = 0; i < inputs->n_items; i++) {
+    if (stat(inputs->items[i], &read) != 0 || read.st_dev != written.st_dev || read.st_ino != written.st_ino)
+      continue;
+    fprintf(stderr, "nxcfg %s: %s is read here, so it is not replaced: give another name\n", command, path);
+    return false;
+  }
+  return true;
+}
+
 bool nxc_output_may_replace_plan(const char *command, const char *path) {
   struct stat status;
   if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return true;

@@ -233,26 +233,34 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
   return status;
 }
 
+/* What is written is of one FILE; a plan takes the place of a plan, and nothing that of a file that is read. */
+static bool may_write(const nxc_options *options, const wish *wished) {
+  const struct {
+    const char *option, *path;
+  } written[] = {{"--html", wished->html}, {"--svg", wished->svg}, {"-o", wished->output}};
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_texts inputs = nxc_options_inputs(arena, options);
+  bool good = true;
+  for (size_t i = 0; good && i < sizeof written / sizeof *written; i++) {
+    if (written[i].path == NULL) continue;
+    good = options->files.n_items <= 1;
+    if (!good)
+      fprintf(stderr, "nxcfg plan: %s takes one FILE; lay further files over it with -l\n", written[i].option);
+    if (good && written[i].path == wished->output) good = nxc_output_may_replace_plan("plan", wished->output);
+    else good = good && nxc_output_spares("plan", written[i].path, &inputs);
+  }
+  nxc_arena_free(arena);
+  return good;
+}
+
 static int plan_files(const nxc_options *options, const wish *wished) {
   int status = NXC_EXIT_GOOD;
   size_t n_files = options->files.n_items;
-  if (wished->html != NULL && n_files > 1) {
-    fputs("nxcfg plan: --html takes one FILE; lay further files over it with -l\n", stderr);
-    return NXC_EXIT_USAGE;
-  }
-  if (wished->svg != NULL && n_files > 1) {
-    fputs("nxcfg plan: --svg takes one FILE; lay further files over it with -l\n", stderr);
-    return NXC_EXIT_USAGE;
-  }
-  if (wished->output != NULL && n_files > 1) {
-    fputs("nxcfg plan: -o takes one FILE; lay further files over it with -l\n", stderr);
-    return NXC_EXIT_USAGE;
-  }
+  if (!may_write(options, wished)) return NXC_EXIT_USAGE;
   if (wished->output != NULL && wished->why.n_items > 0) {
     fputs("nxcfg plan: --why writes no plan; leave -o out\n", stderr);
     return NXC_EXIT_USAGE;
   }
-  if (wished->output != NULL && !nxc_output_may_replace_plan("plan", wished->output)) return NXC_EXIT_USAGE;
   for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
     int own = plan_file(options, n_files ? options->files.items[i] : NULL, wished);
     if (own > status) status = own;

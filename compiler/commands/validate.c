@@ -191,21 +191,6 @@ static int validate_once(void *context) {
   return status;
 }
 
-/* The FILEs, and what else their verdicts depend on. */
-static nxc_texts watched(nxc_arena *arena, const nxc_options *options) {
-  const char *config = options->model_config;
-  const nxc_texts model = {&config, config != NULL};
-  const nxc_texts lists[] = {options->files, options->layers, options->rules, model};
-  nxc_texts all = {0};
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-    for (size_t k = 0; k < lists[i].n_items; k++) {
-      all.items = nxc_arena_grow(arena, all.items, all.n_items, sizeof *all.items);
-      all.items[all.n_items++] = lists[i].items[k];
-    }
-  }
-  return all;
-}
-
 static int start(nxc_arena *arena, nxc_options *options, wish *asked) {
   if (asked->unsafe && !asked->fix) {
     fprintf(stderr, "nxcfg validate: --unsafe goes with --fix or --diff\n");
@@ -215,7 +200,7 @@ static int start(nxc_arena *arena, nxc_options *options, wish *asked) {
     fprintf(stderr, "nxcfg validate: --watch takes FILEs, and neither - nor --fix\n");
     return NXC_EXIT_USAGE;
   }
-  const nxc_texts all = asked->watch ? watched(arena, options) : (nxc_texts){0};
+  const nxc_texts all = asked->watch ? nxc_options_inputs(arena, options) : (nxc_texts){0};
   if (asked->watch) return nxc_watch(&all, validate_once, &(one_run){options, asked});
   if (asked->fix && has_stdin(options)) return mend_stdin(arena, options, asked);
   return validate_all(arena, options, asked);

@@ -38,6 +38,16 @@ if command -v script >/dev/null; then
   result "findings on a screen stay within 80 columns" $?
 fi
 
+cp $file "$work/own.yaml"
+ln "$work/own.yaml" "$work/same.yaml"
+for words in "convert $work/own.yaml --to nx -o $work/own.yaml" "plan $work/own.yaml --html $work/own.yaml" \
+  "convert $work/own.yaml --to nx -o $work/same.yaml" "convert $file -l $work/own.yaml --to nx -o $work/own.yaml"; do
+  # shellcheck disable=SC2086
+  "$nxcfg" $words >/dev/null 2>"$work/message"
+  [ $? = 2 ] && grep -q "is read here, so it is not replaced" "$work/message" && cmp -s $file "$work/own.yaml"
+  result "${words%% *} does not write over what it reads" $?
+done
+
 mkdir "$work/limited"
 for kept in "" "$work/plan"; do
   [ -z "$kept" ] || cp "$kept" "$work/limited/plan"
