@@ -157,6 +157,28 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
   print_elsewhere(result, out);
 }
 
+/* What is wrong with the file whatever its layout is, and stays so. */
+static void print_errors(const nxc_tune_report *r, FILE *out) {
+  const nxc_sink *findings = r->request->findings;
+  bool judged = r->result->own_refused == NULL || r->result->n_best > 0;
+  for (size_t i = 0; judged && findings != NULL && i < nxc_sink_n_findings(findings); i++) {
+    const nxc_finding *finding = nxc_sink_finding(findings, i);
+    if (finding->severity == NXC_SEVERITY_ERROR)
+      fprintf(out, "the file has an error: %s (%s)\n", finding->message, finding->id);
+  }
+}
+
+/* Estimates of memory are not so near that what fits barely is sure to fit. */
+static void print_margin(const nxc_tune_report *r, FILE *out) {
+  double limit = r->request->memory_bytes, share = r->result->best[0].memory_bytes / limit;
+  if (limit <= 0 || r->request->machine->device == NULL || share < 0.95) return;
+  bool large = limit >= 0x10p30;
+  fprintf(out, "\n1 leaves %.0f %% of the memory free, less than estimates may be wrong by; with\n",
+          fmax(0, 100 * (1 - share)));
+  fprintf(out, "--memory %.0f%s a tenth is left.\n", floor(0.9 * limit / (large ? 0x1p30 : 0x1p20)),
+          large ? "GiB" : "MiB");
+}
+
 static void print_assumed(const nxc_tune_report *r, FILE *out) {
   if (r->assumed->defaults) fputs("assumed: defaults of what other texts may give\n", out);
   if (r->assumed->model != NULL) fprintf(out, "assumed: the shape of %s\n", r->assumed->model);
@@ -190,6 +212,7 @@ static void print_edits(const nxc_tune_report *r, const nxc_tuned *best, FILE *o
 void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   print_counts(r, out);
+  print_errors(r, out);
   print_assumed(r, out);
   fputs("\n  #   TP     PP   CP   EP     DP micro ZeRO recompute     memory     step    MFU\n", out);
   for (size_t i = 0; i < result->n_best; i++) {
@@ -197,6 +220,7 @@ void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
     print_rest(r, &result->best[0], &result->best[i], out);
   }
   print_own(r, out);
+  if (result->n_best > 0) print_margin(r, out);
   if (result->n_best > 0) print_edits(r, &result->best[0], out);
   else if (result->n_fit == 0 && result->least_bytes > 0)
     fprintf(out, "\nNo layout fits: each needs %s or more.\n", show_memory(r, result->least_bytes));
@@ -210,8 +234,7 @@ static json_t *options_json(const nxc_tune_report *r, const nxc_tuned *t) {
   for (size_t i = 0; i < t->n_edits; i++) {
     const nxc_value *value = nxc_option_change_value(&t->edits[i]);
     json_t *option = json_pack("{s:s}", "name", t->edits[i].bound->row->name);
-    json_object_set_new(option, "value",
-                        json_loads(nxc_value_json(r->arena, value), JSON_DECODE_ANY, NULL));
+    json_object_set_new(option, "value", json_loads(nxc_value_json(r->arena, value), JSON_DECODE_ANY, NULL));
     json_object_set_new(option, "taken_out", json_boolean(t->edits[i].value == NULL));
     json_array_append_new(options, option);
   }
@@ -222,10 +245,10 @@ static json_t *tuned_json(const nxc_tune_report *r, const nxc_tuned *best, const
   const nxc_layout *l = &t->layout;
   size_t n_parts;
   const char *const *names = nxc_tune_parts(r->request->machine, &n_parts);
-  json_t *object = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "tensor", (int)l->tensor, "pipeline",
-                             (int)l->pipeline, "chunks", (int)(l->n_chunks / l->pipeline), "context",
-                             (int)l->context, "expert", (int)l->expert, "data", (int)l->data,
-                             "sequence_parallel", (int)l->sequence_parallel);
+  json_t *object =
+      json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "tensor", (int)l->tensor, "pipeline", (int)l->pipeline,
+                "chunks", (int)(l->n_chunks / l->pipeline), "context", (int)l->context, "expert",
+                (int)l->expert, "data", (int)l->data, "sequence_parallel", (int)l->sequence_parallel);
   json_object_set_new(object, "micro_batch", json_integer(samples(r, t->batch.micro)));
   json_object_set_new(object, "micro_batches", json_integer(t->batch.n_micro));
   json_object_set_new(object, "global_batch", json_integer(samples(r, t->batch.global)));
@@ -249,9 +272,9 @@ static json_t *tuned_json(const nxc_tune_report *r, const nxc_tuned *best, const
 void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   const nxc_tuned *first = result->n_best ? &result->best[0] : NULL;
-  json_t *best = json_array(), *object = json_pack("{s:s, s:s, s:i}", "file", r->file, "machine",
-                                                   r->request->machine->name, "ranks",
-                                                   (int)r->request->training->layout.world);
+  json_t *best = json_array(),
+         *object = json_pack("{s:s, s:s, s:i}", "file", r->file, "machine", r->request->machine->name,
+                             "ranks", (int)r->request->training->layout.world);
   for (size_t i = 0; i < result->n_best; i++)
     json_array_append_new(best, tuned_json(r, first, &result->best[i]));
   json_object_set_new(object, "assumed", nxc_assumed_json(r->assumed));

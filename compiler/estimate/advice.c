@@ -66,8 +66,9 @@ static bool propose_flash(const nxc_settings *s, nxc_change *out) {
   return nxc_has(s, NX_SETTING_ATTENTION_FLASH) && !nxc_flag(s, NX_SETTING_ATTENTION_FLASH);
 }
 
-static propose *const proposals[] = {propose_zero,  propose_shards, propose_flash, propose_recompute,
-                                     propose_micro, propose_tensor, propose_stages};
+/* The cheapest first; those from `propose_shards` on only where none before them is enough. */
+static propose *const proposals[] = {propose_zero,   propose_flash,  propose_recompute, propose_micro,
+                                     propose_shards, propose_tensor, propose_stages};
 enum { N_PROPOSALS = sizeof proposals / sizeof *proposals };
 
 static void apply(nxc_settings *settings, const nxc_change *to, nxc_sink *sink) {
@@ -229,6 +230,7 @@ static void try_changes(telling *t) {
   nxc_change changes[N_PROPOSALS], one;
   size_t n = 0;
   for (size_t i = 0; i < N_PROPOSALS; i++) {
+    if (proposals[i] == propose_shards && t->fix != NULL) break;
     if (!proposals[i](t->settings, &one)) continue;
     nxc_after after = now->after(now->context, &one, 1);
     if (after.bytes == 0 || after.bytes >= now->bytes) continue;

@@ -29,12 +29,12 @@ static bool refers(const nxc_bound *bound) {
 
 static void find_options(nxc_speaker *s, nxc_arena *arena) {
   static const nxc_setting_id ids[] = {
-      NX_SETTING_MESH_TENSOR,     NX_SETTING_MESH_PIPELINE,      NX_SETTING_MESH_VIRTUAL_PIPELINE,
-      NX_SETTING_MESH_CONTEXT,    NX_SETTING_MESH_EXPERT,        NX_SETTING_MESH_ULYSSES,
-      NX_SETTING_MESH_DATA,       NX_SETTING_BATCH_MICRO,        NX_SETTING_BATCH_GLOBAL,
-      NX_SETTING_PIPELINE_CUTS,   NX_SETTING_BATCH_ACCUMULATION, NX_SETTING_OPTIMIZER_ZERO_STAGE,
-      NX_SETTING_RECOMPUTE_LAYERS, NX_SETTING_RECOMPUTE_GRANULARITY, NX_SETTING_RECOMPUTE_METHOD,
-      NX_SETTING_SEQUENCE_PARALLEL, NX_SETTING_RECOMPUTE_MODULES, NX_SETTING_ATTENTION_RING};
+      NX_SETTING_MESH_TENSOR,       NX_SETTING_MESH_PIPELINE,         NX_SETTING_MESH_VIRTUAL_PIPELINE,
+      NX_SETTING_MESH_CONTEXT,      NX_SETTING_MESH_EXPERT,           NX_SETTING_MESH_ULYSSES,
+      NX_SETTING_MESH_DATA,         NX_SETTING_BATCH_MICRO,           NX_SETTING_BATCH_GLOBAL,
+      NX_SETTING_PIPELINE_CUTS,     NX_SETTING_BATCH_ACCUMULATION,    NX_SETTING_OPTIMIZER_ZERO_STAGE,
+      NX_SETTING_RECOMPUTE_LAYERS,  NX_SETTING_RECOMPUTE_GRANULARITY, NX_SETTING_RECOMPUTE_METHOD,
+      NX_SETTING_SEQUENCE_PARALLEL, NX_SETTING_RECOMPUTE_MODULES,     NX_SETTING_ATTENTION_RING};
   const nxc_dialect *dialect = s->compiled->dialect;
   s->speaks = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->speaks);
   s->sets = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->sets);
@@ -85,13 +85,18 @@ nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const
 
 /* Ways to say a layout, from the least that may be enough to the most. */
 typedef struct way {
-  bool all;    /* options that depend on what has changed too, not only those that set it */
-  bool drops;  /* options that place layers are taken out */
-  bool pins;   /* the batch stands as a number where it was a reference */
+  bool all;   /* options that depend on what has changed too, not only those that set it */
+  bool drops; /* options that place layers are taken out */
+  bool pins;  /* the batch stands as a number where it was a reference */
 } way;
 
-static const way ways[] = {{0}, {.all = true}, {.drops = true}, {.all = true, .drops = true}, {.pins = true},
-                           {.all = true, .pins = true}, {.all = true, .drops = true, .pins = true}};
+static const way ways[] = {{0},
+                           {.all = true},
+                           {.drops = true},
+                           {.all = true, .drops = true},
+                           {.pins = true},
+                           {.all = true, .pins = true},
+                           {.all = true, .drops = true, .pins = true}};
 
 typedef struct saying {
   nxc_speaker *speaker;
@@ -182,11 +187,10 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   request.text = nxc_source_new(s->arena, first ? first->name : "arguments", said->text, strlen(said->text));
   bool all_ranks =
       space->training->layout.world == nxc_int(s->speaker->compiled->settings, NX_SETTING_MESH_WORLD);
-  if (!all_ranks)
-    request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
+  if (!all_ranks) request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
   nxc_compile_settings(s->arena, &request, sink, &said->compiled);
-  said->refused = first_of(sink, NXC_SEVERITY_ERROR, NULL, s->arena);
-  const nxc_sink *before = s->speaker->findings;
+  const nxc_sink *before = s->speaker->findings; /* what the file has anyway no layout mends */
+  said->refused = first_of(sink, NXC_SEVERITY_ERROR, before, s->arena);
   size_t n_before = before ? nxc_sink_count(before, NXC_SEVERITY_WARNING) : 0;
   bool warned = nxc_sink_count(sink, NXC_SEVERITY_WARNING) > n_before;
   if (all_ranks && warned && said->refused == NULL)

@@ -18,7 +18,7 @@ enum {
 
 typedef struct candidate {
   nxc_choice choice;
-  double tokens_per_s, memory_bytes;
+  double class, memory_bytes;
 } candidate;
 
 typedef struct search {
@@ -103,9 +103,14 @@ static bool fits(const search *s, double bytes) {
 
 /* ---- order ---- */
 
-static int compare(double tokens_a, double tokens_b, double bytes_a, double bytes_b, const nxc_choice *a,
+/* Estimated speeds are parted into classes of half a percent: no estimate tells more. */
+static double class_of(const search *s, double tokens_per_s) {
+  return s->request->machine->device != NULL ? floor(log(tokens_per_s) / 0.005) : tokens_per_s;
+}
+
+static int compare(double class_a, double class_b, double bytes_a, double bytes_b, const nxc_choice *a,
                    const nxc_choice *b) {
-  if (tokens_a != tokens_b) return tokens_a > tokens_b ? -1 : 1;
+  if (class_a != class_b) return class_a > class_b ? -1 : 1;
   if (bytes_a != bytes_b) return bytes_a < bytes_b ? -1 : 1;
   for (int knob = 0; knob < NXC_N_KNOBS; knob++)
     if (a->at[knob] != b->at[knob]) return a->at[knob] < b->at[knob] ? -1 : 1;
@@ -113,12 +118,12 @@ static int compare(double tokens_a, double tokens_b, double bytes_a, double byte
 }
 
 static int compare_candidates(const candidate *a, const candidate *b) {
-  return compare(a->tokens_per_s, b->tokens_per_s, a->memory_bytes, b->memory_bytes, &a->choice, &b->choice);
+  return compare(a->class, b->class, a->memory_bytes, b->memory_bytes, &a->choice, &b->choice);
 }
 
 static int compare_tuned(const void *a, const void *b) {
   const nxc_tuned *x = a, *y = b;
-  return compare(x->tokens_per_s, y->tokens_per_s, x->memory_bytes, y->memory_bytes, &x->choice, &y->choice);
+  return compare(x->class, y->class, x->memory_bytes, y->memory_bytes, &x->choice, &y->choice);
 }
 
 /* In order; of the list that is full the last one goes. */
@@ -243,10 +248,10 @@ static void estimate(search *s, const nxc_choice *choice) {
   r->n_fit++;
   double tokens = sizes.micro_batches * sizes.micro_batch * sizes.sequence * sizes.data;
   double most_tokens_per_s = tokens / nxc_own_time_least(&sizes, s->request->machine);
-  if (s->n_list == s->most && most_tokens_per_s < s->list[s->n_list - 1].tokens_per_s) return;
+  if (s->n_list == s->most && class_of(s, most_tokens_per_s) < s->list[s->n_list - 1].class) return;
   nxc_own_time time = nxc_own_time_of(s->request->system, &sizes, &training, s->request->machine, s->scratch);
   r->n_estimated++;
-  new.tokens_per_s = time.tokens_per_s;
+  new.class = class_of(s, time.tokens_per_s);
   keep(s, &new);
 }
 
@@ -302,6 +307,7 @@ static const char *judge(search *s, const nxc_choice *choice, nxc_tuned *tuned) 
     const char *lacks = forecast_plan(s, said.compiled.settings, tuned);
     if (lacks != NULL) return lacks;
   }
+  tuned->class = class_of(s, tuned->tokens_per_s);
   keep_text(s, &said, tuned);
   return NULL;
 }

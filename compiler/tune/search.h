@@ -6,8 +6,8 @@
  * On accelerators every layout is estimated from its records alone, and only the fastest are written as texts
  * and judged by all rules; a lower bound of the time spares most estimates, and never one of the best. On a
  * host whose processors compute there is an exact forecast, which needs the plan, so every layout is judged
- * and compiled. More tokens a second come first; of equals what needs less memory, and then what comes first
- * in the space. */
+ * and compiled. More tokens a second come first, in classes of half a percent where they are estimated; of
+ * equals what needs less memory, and then what comes first in the space. */
 #ifndef NXC_TUNE_SEARCH_H
 #define NXC_TUNE_SEARCH_H
 
@@ -19,21 +19,22 @@ enum { NXC_MOST_PARTS = 16 };
 typedef struct nxc_tune_request {
   const nxc_request *request; /* with what is assumed */
   const nxc_compiled *compiled;
-  const nxc_sink *findings; /* about it; NULL: none */
+  const nxc_sink *findings;     /* about it; NULL: none */
   const nxc_training *training; /* of it */
   const nxc_system *system;     /* whose memory and time, on accelerators */
   const nxc_machine *machine;
-  double memory_bytes; /* 0: any */
-  const bool *varies;  /* of each knob */
-  size_t top;          /* how many are wanted */
-  size_t kept;         /* how many of the fastest may be judged; 0: 512 */
-  double deadline_s;   /* 0: none */
+  double memory_bytes;           /* 0: any */
+  const bool *varies;            /* of each knob */
+  size_t top;                    /* how many are wanted */
+  size_t kept;                   /* how many of the fastest may be judged; 0: 512 */
+  double deadline_s;             /* 0: none */
   void (*progress)(double done); /* 0 to 1; NULL: nobody watches */
 } nxc_tune_request;
 
 typedef struct nxc_tuned {
   nxc_choice choice;
   double memory_bytes, step_s, tokens_per_s, utilisation;
+  double class;                 /* of speed, which orders before memory does */
   double parts[NXC_MOST_PARTS]; /* seconds of a step, named by nxc_tune_parts */
   nxc_layout layout;
   nxc_batch batch;
@@ -46,12 +47,12 @@ typedef struct nxc_tune_result {
   nxc_space space;
   nxc_tuned *best; /* the first is the best */
   size_t n_best;
-  nxc_tuned own; /* the file's own layout */
+  nxc_tuned own;           /* the file's own layout */
   const char *own_refused; /* why it has no numbers; NULL: it has */
   size_t n_divide, n_fit, n_estimated, n_judged, n_refused;
-  const char *refused;   /* of the best layout that was refused: why */
-  double least_bytes;    /* that any layout needs */
-  bool cut_short;        /* by the deadline */
+  const char *refused;         /* of the best layout that was refused: why */
+  double least_bytes;          /* that any layout needs */
+  bool cut_short;              /* by the deadline */
   bool elsewhere[NXC_N_KNOBS]; /* another text gives an option of it, which the file's own cannot change */
 } nxc_tune_result;
 
