@@ -65,10 +65,9 @@ typedef struct projection {
   uint32_t atoms;
 } projection;
 
-static nxc_id separate_heads(const nxc_decoder *d, nxc_id x, const nxc_box *box, const projection *p) {
+static nxc_id split_features(const nxc_decoder *d, nxc_id features, const projection *p) {
   nxc_graph *graph = d->graph;
   const nxc_attention_spec *a = &d->layer->attention;
-  nxc_id features = nxc_decoder_column_product(d, p->name, x, box, 1, p->atoms, a->qkv_bias);
   if (a->qk_norm == NXC_QK_NORM_OF_ALL && p->norm != NXC_N_PARTS)
     features = nxc_decoder_norm_of_features(d, features, p->norm,
                                             nxc_arena_printf(graph->arena, "%s_norm", p->name), p->atoms);
@@ -78,6 +77,24 @@ static nxc_id separate_heads(const nxc_decoder *d, nxc_id x, const nxc_box *box,
                             .attrs = {[NX_split_heads_heads] = nxc_integer(p->n_heads)}};
   rope_attributes(request.attrs + NX_split_heads_rotary_dims, &a->rope, p->rotary_dims);
   return nxc_append(graph, &request);
+}
+
+/* Where key heads are copied. Weights are declared before biases, because parts of one tensor of a checkpoint
+ * stand together. */
+static heads copied_heads(const nxc_decoder *d, nxc_id x, const nxc_box boxes[3], const projection to[3]) {
+  nxc_id weights[3], biases[3] = {0}, y[3];
+  nxc_columns columns[3];
+  for (int i = 0; i < 3; i++) {
+    columns[i] = (nxc_columns){to[i].name, &boxes[i], 1, to[i].atoms};
+    weights[i] = nxc_decoder_column_weight(d, x, &columns[i]);
+  }
+  for (int i = 0; i < 3 && d->layer->attention.qkv_bias; i++)
+    biases[i] = nxc_decoder_column_bias(d, &columns[i]);
+  for (int i = 0; i < 3; i++) {
+    nxc_id weight = nxc_parameter_read(d->graph, d->t, weights[i]);
+    y[i] = split_features(d, nxc_decoder_columns(d, x, &columns[i], weight, biases[i]), &to[i]);
+  }
+  return (heads){y[0], y[1], y[2]};
 }
 
 /* Each head by itself, before it is rotated. */
@@ -107,11 +124,16 @@ static heads make_heads(const nxc_decoder *d, nxc_id x) {
                             {NXC_PART_V, keys, key_start}};
   if (a->fused && d->t->layout.kv_replica == 1 && a->qk_norm != NXC_QK_NORM_OF_ALL)
     return fused_heads(d, x, boxes);
-  const projection q = {"q", NXC_PART_Q_NORM, n_heads, dims, d->tensor};
-  const projection k = {"k", NXC_PART_K_NORM, n_kv_heads, dims, key_groups};
-  const projection v = {"v", NXC_N_PARTS, n_kv_heads, 0, key_groups};
-  return (heads){separate_heads(d, x, &boxes[0], &q), separate_heads(d, x, &boxes[1], &k),
-                 separate_heads(d, x, &boxes[2], &v)};
+  const projection to[3] = {{"q", NXC_PART_Q_NORM, n_heads, dims, d->tensor},
+                            {"k", NXC_PART_K_NORM, n_kv_heads, dims, key_groups},
+                            {"v", NXC_N_PARTS, n_kv_heads, 0, key_groups}};
+  if (d->t->layout.kv_replica > 1 && a->qkv_bias) return copied_heads(d, x, boxes, to);
+  nxc_id y[3];
+  for (int i = 0; i < 3; i++) {
+    nxc_id features = nxc_decoder_column_product(d, to[i].name, x, &boxes[i], 1, to[i].atoms, a->qkv_bias);
+    y[i] = split_features(d, features, &to[i]);
+  }
+  return (heads){y[0], y[1], y[2]};
 }
 
 /* ---- latent attention ---- */

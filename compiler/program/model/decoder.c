@@ -144,16 +144,29 @@ nxc_id nxc_decoder_matrix_product(const nxc_decoder *d, nxc_part part, const cha
   return product.y;
 }
 
+nxc_id nxc_decoder_column_weight(const nxc_decoder *d, nxc_id x, const nxc_columns *to) {
+  const char *name = nxc_arena_printf(d->graph->arena, "%s_weight", to->name);
+  return nxc_parameter_rows(d->graph, d->t, name, to->boxes, to->n_boxes,
+                            nxc_shape_last(&d->graph->values[x].shape), to->atoms);
+}
+
+nxc_id nxc_decoder_column_bias(const nxc_decoder *d, const nxc_columns *to) {
+  const char *name = nxc_arena_printf(d->graph->arena, "%s_bias", to->name);
+  return nxc_parameter_bias(d->graph, d->t, name, to->boxes, to->n_boxes, to->atoms);
+}
+
+nxc_id nxc_decoder_columns(const nxc_decoder *d, nxc_id x, const nxc_columns *to, nxc_id weight,
+                           nxc_id bias) {
+  nxc_id y = nxc_decoder_matrix_product(d, to->boxes[0].part, to->name, x, weight, bias);
+  return nxc_adapters_of_columns(d, x, y, to->boxes, to->n_boxes, to->atoms);
+}
+
 nxc_id nxc_decoder_column_product(const nxc_decoder *d, const char *name, nxc_id x, const nxc_box *boxes,
                                   uint32_t n_boxes, uint32_t atoms, bool with_bias) {
-  nxc_graph *graph = d->graph;
-  const char *bias_name = nxc_arena_printf(graph->arena, "%s_bias", name);
-  nxc_id weight = nxc_parameter_rows(graph, d->t, nxc_arena_printf(graph->arena, "%s_weight", name), boxes,
-                                     n_boxes, nxc_shape_last(&graph->values[x].shape), atoms);
-  weight = nxc_parameter_read(graph, d->t, weight);
-  nxc_id bias = with_bias ? nxc_parameter_bias(graph, d->t, bias_name, boxes, n_boxes, atoms) : 0;
-  nxc_id y = nxc_decoder_matrix_product(d, boxes[0].part, name, x, weight, bias);
-  return nxc_adapters_of_columns(d, x, y, boxes, n_boxes, atoms);
+  const nxc_columns to = {name, boxes, n_boxes, atoms};
+  nxc_id weight = nxc_parameter_read(d->graph, d->t, nxc_decoder_column_weight(d, x, &to));
+  nxc_id bias = with_bias ? nxc_decoder_column_bias(d, &to) : 0;
+  return nxc_decoder_columns(d, x, &to, weight, bias);
 }
 
 nxc_id nxc_decoder_row_product(const nxc_decoder *d, nxc_id x, const nxc_box *box, bool with_bias) {

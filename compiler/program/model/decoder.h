@@ -55,7 +55,19 @@ nxc_id nxc_decoder_product(const nxc_decoder *decoder, const char *name, nxc_id 
 /* The same, of a matrix of the model; `part`: its first. In fp8 where the layer's products are. */
 nxc_id nxc_decoder_matrix_product(const nxc_decoder *decoder, nxc_part part, const char *name, nxc_id x,
                                   nxc_id weight, nxc_id bias);
-/* A product whose outputs are divided over `atoms`. */
+/* Outputs of a product that are divided over `atoms`. */
+typedef struct nxc_columns {
+  const char *name;
+  const nxc_box *boxes;
+  uint32_t n_boxes, atoms;
+} nxc_columns;
+
+nxc_id nxc_decoder_column_weight(const nxc_decoder *decoder, nxc_id x, const nxc_columns *columns);
+nxc_id nxc_decoder_column_bias(const nxc_decoder *decoder, const nxc_columns *columns);
+/* Their product, of a weight that is read, and a bias where there is one. */
+nxc_id nxc_decoder_columns(const nxc_decoder *decoder, nxc_id x, const nxc_columns *columns, nxc_id weight,
+                           nxc_id bias);
+/* All of it. */
 nxc_id nxc_decoder_column_product(const nxc_decoder *decoder, const char *name, nxc_id x,
                                   const nxc_box *boxes, uint32_t n_boxes, uint32_t atoms, bool with_bias);
 /* A product whose inputs are divided over tensor. Its bias is added once, after the sum over the ranks. */
