@@ -233,7 +233,7 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
   return status;
 }
 
-/* What is written is of one FILE; a plan takes the place of a plan, and nothing that of a file that is read. */
+/* What is written is of one FILE. A plan replaces a plan alone, and nothing a file that is read. */
 static bool may_write(const nxc_options *options, const wish *wished) {
   const struct {
     const char *option, *path;
@@ -243,11 +243,11 @@ static bool may_write(const nxc_options *options, const wish *wished) {
   bool good = true;
   for (size_t i = 0; good && i < sizeof written / sizeof *written; i++) {
     if (written[i].path == NULL) continue;
+    const char *option = written[i].option, *path = written[i].path;
     good = options->files.n_items <= 1;
-    if (!good)
-      fprintf(stderr, "nxcfg plan: %s takes one FILE; lay further files over it with -l\n", written[i].option);
-    if (good && written[i].path == wished->output) good = nxc_output_may_replace_plan("plan", wished->output);
-    else good = good && nxc_output_spares("plan", written[i].path, &inputs);
+    if (!good) fprintf(stderr, "nxcfg plan: %s takes one FILE; lay further files over it with -l\n", option);
+    else if (path == wished->output) good = nxc_output_may_replace_plan("plan", path);
+    else good = nxc_output_spares("plan", path, &inputs);
   }
   nxc_arena_free(arena);
   return good;

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -77,13 +76,6 @@ static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_tr
   return false;
 }
 
-static bool is_input(const job *j) {
-  struct stat input, output;
-  const char *file = j->options.files.n_items > 0 ? j->options.files.items[0] : NULL;
-  return file != NULL && stat(file, &input) == 0 && stat(j->output, &output) == 0 &&
-         input.st_dev == output.st_dev && input.st_ino == output.st_ino;
-}
-
 /* ---- results ---- */
 
 static void print_options(const nxc_tuned *best, nxc_arena *arena) {
@@ -125,7 +117,8 @@ static int tune(job *j) {
   const nxc_machine *machine = j->estimate.machine;
   j->request = nxc_options_request(&j->options, file);
   nxc_sink *findings = nxc_sink_new(j->arena);
-  if (!compile(j, &compiled, &assumed, &training, findings)) return NXC_EXIT_FOUND;
+  if (!compile(j, &compiled, &assumed, &training, findings))
+    return compiled.unreadable ? NXC_EXIT_USAGE : NXC_EXIT_FOUND;
   uint64_t limit = j->estimate.memory_bytes ? j->estimate.memory_bytes : machine->memory_bytes;
   const nxc_tune_request request = {.request = &assumed.request,
                                     .compiled = &compiled,
@@ -175,8 +168,8 @@ static int check_and_tune(job *j) {
     return complain("--top takes a number from 1, not ", j->top);
   if (j->deadline != NULL && !is_number(j->deadline, false))
     return complain("--deadline takes seconds, more than 0, not ", j->deadline);
-  if (j->output != NULL && is_input(j))
-    return complain("-o names FILE itself; name another file than ", j->output);
+  const nxc_texts inputs = nxc_options_inputs(j->arena, &j->options);
+  if (!nxc_output_spares("tune", j->output, &inputs)) return NXC_EXIT_USAGE;
   if (!nxc_estimate_read(j->arena, "tune", j->memory, j->machine, &j->estimate) ||
       !nxc_estimate_assume(j->arena, "tune", &j->assume, &j->estimate))
     return NXC_EXIT_USAGE;

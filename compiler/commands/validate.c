@@ -18,7 +18,8 @@
 static const char usage[] =
     "usage: nxcfg validate FILE... [options]\n"
     "Judges each FILE (- is standard input; a folder: the trainings below it) for the\n"
-    "system that it is written for.\n"
+    "system that it is written for. Exit status: 0 no error, 1 an error, 2 a FILE\n"
+    "that cannot be read, or wrong usage.\n"
     "  --format FORMAT      text, short, json, sarif, github, gitlab or junit\n"
     "  --fix                mend what has one safe repair: misspellings, moved keys,\n"
     "                       numbers read as text, options that are gone\n"

@@ -41,7 +41,7 @@ fi
 cp $file "$work/own.yaml"
 ln "$work/own.yaml" "$work/same.yaml"
 for words in "convert $work/own.yaml --to nx -o $work/own.yaml" "plan $work/own.yaml --html $work/own.yaml" \
-  "convert $work/own.yaml --to nx -o $work/same.yaml" "convert $file -l $work/own.yaml --to nx -o $work/own.yaml"; do
+  "tune $work/own.yaml --machine h100 -o $work/own.yaml" "convert $work/own.yaml --to nx -o $work/same.yaml" "convert $file -l $work/own.yaml --to nx -o $work/own.yaml"; do
   # shellcheck disable=SC2086
   "$nxcfg" $words >/dev/null 2>"$work/message"
   [ $? = 2 ] && grep -q "is read here, so it is not replaced" "$work/message" && cmp -s $file "$work/own.yaml"
