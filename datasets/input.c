@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const nxd_input_kind *const kinds[] = {&nxd_input_text, &nxd_input_lines, &nxd_input_jsonl,
-                                               &nxd_input_arrow, &nxd_input_indexed};
+                                              &nxd_input_json, &nxd_input_arrow, &nxd_input_indexed};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 /* Kinds of files that teams have and nothing here reads. */

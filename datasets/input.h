@@ -29,8 +29,8 @@ typedef struct nxd_input_kind {
 typedef struct nxd_wanted {
   const char *fields[NXD_MAX_FIELDS]; /* names, with . between those of objects within objects */
   uint32_t n_fields;
-  uint32_t optional; /* bit i: field i may be missing */
-  bool pieces; /* a long text may come as several records */
+  uint32_t optional;              /* bit i: field i may be missing */
+  bool pieces;                    /* a long text may come as several records */
   uint64_t made_up_tokens, vocab; /* of documents that are made up */
 } nxd_wanted;
 
@@ -51,7 +51,7 @@ bool nxd_input_open(nxd_input *input, const nxd_input_kind *kind, const char *pa
                     nxr_fault *fault);
 void nxd_input_close(nxd_input *input);
 
-extern const nxd_input_kind nxd_input_text, nxd_input_lines, nxd_input_jsonl, nxd_input_counting,
-    nxd_input_arrow, nxd_input_indexed;
+extern const nxd_input_kind nxd_input_text, nxd_input_lines, nxd_input_jsonl, nxd_input_json,
+    nxd_input_counting, nxd_input_arrow, nxd_input_indexed;
 
 #endif

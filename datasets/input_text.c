@@ -12,6 +12,7 @@ static const size_t MOST_LINE_BYTES = (size_t)1 << 30;
 typedef struct text_state {
   nxd_buffer line; /* read ahead */
   size_t at;       /* in it: what has been given */
+  bool is_list;    /* a file of JSON: its records are the members of one list */
   nxd_bytes bytes;
 } text_state;
 
@@ -111,6 +112,19 @@ const nxd_input_kind nxd_input_text = {"text",    ".txt .md .text", open_text, n
 /* -- lines
  * --------------------------------------------------------------------------------------------------- */
 
+/* More of the file in the read-ahead, where what was given makes room; -1 is a fault, 0 the end. */
+static long read_ahead(const nxd_input *input, nxr_fault *fault) {
+  text_state *state = input->state;
+  nxd_buffer *line = &state->line;
+  if (state->at > 0) {
+    memmove(line->bytes, line->bytes + state->at, line->n - state->at);
+    line->n -= state->at, state->at = 0;
+  }
+  if (line->n <= MOST_LINE_BYTES) return read_on(state, line, NXD_BYTES_ROOM, fault);
+  nxr_fault_set(fault, "a record has more than 1 GiB in %s", input->path);
+  return -1;
+}
+
 /* The next line, without its end, in the read-ahead; *n_bytes what it takes of the file. */
 static nxd_given find_line(nxd_input *input, size_t *length, size_t *n_bytes, nxr_fault *fault) {
   text_state *state = input->state;
@@ -121,13 +135,8 @@ static nxd_given find_line(nxd_input *input, size_t *length, size_t *n_bytes, nx
       *length = (size_t)(end - line->bytes) - state->at, *n_bytes = *length + 1;
       return NXD_GIVEN;
     }
-    if (state->at > 0) { /* what was given makes room */
-      memmove(line->bytes, line->bytes + state->at, line->n - state->at);
-      line->n -= state->at, state->at = 0;
-    }
-    searched = line->n;
-    if (line->n > MOST_LINE_BYTES) return fail(fault, "a line has more than 1 GiB in", input->path);
-    long n = read_on(state, line, NXD_BYTES_ROOM, fault);
+    searched = line->n - state->at;
+    long n = read_ahead(input, fault);
     if (n < 0) return NXD_FAILED;
     if (n > 0) continue;
     *length = *n_bytes = line->n;
@@ -180,5 +189,106 @@ static nxd_given next_object(nxd_input *input, nxd_batch *batch, nxr_fault *faul
   return NXD_GIVEN;
 }
 
-const nxd_input_kind nxd_input_jsonl = {"jsonl",   ".jsonl .ndjson .json", open_text, next_object,
-                                        seek_text, used_of_text,           close_text};
+const nxd_input_kind nxd_input_jsonl = {"jsonl",   ".jsonl .ndjson", open_text, next_object,
+                                        seek_text, used_of_text,     close_text};
+
+/* -- JSON: a list of objects, or an object on each line
+ * ------------------------------------------------------------------------- */
+
+/* Past blanks, and past `sign` once if it stands there; the byte that follows, or -1: none does, -2: a fault.
+ */
+static int skip_to(nxd_input *input, char sign, nxr_fault *fault) {
+  text_state *state = input->state;
+  for (bool skips = true;;) {
+    if (state->at == state->line.n) {
+      long n = read_ahead(input, fault);
+      if (n <= 0) return n < 0 ? -2 : -1;
+    }
+    char c = (char)state->line.bytes[state->at];
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n' && (c != sign || !skips)) return (unsigned char)c;
+    skips = skips && c != sign;
+    state->at++, input->offset++;
+  }
+}
+
+typedef struct json_scan {
+  size_t n; /* bytes that were looked at */
+  long depth;
+  bool in_text, escaped;
+} json_scan;
+
+/* Whether the member of a list ends before this byte. */
+static bool ends_before(json_scan *scan, char c) {
+  if (scan->in_text) {
+    scan->in_text = c != '"' || scan->escaped;
+    scan->escaped = c == '\\' && !scan->escaped;
+    return false;
+  }
+  if (scan->depth <= 0 && (c == ',' || c == ']')) return true;
+  scan->in_text = c == '"';
+  scan->depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+  return false;
+}
+
+/* Makes a whole member stand in the read-ahead; how long it is: 0 is a fault. */
+static size_t find_member(nxd_input *input, nxr_fault *fault) {
+  text_state *state = input->state;
+  for (json_scan scan = {0};; scan.n++) {
+    if (state->at + scan.n == state->line.n) {
+      long n = read_ahead(input, fault);
+      if (n == 0) nxr_fault_set(fault, "%s is cut short: its list does not end", input->path);
+      if (n <= 0) return 0;
+    }
+    if (ends_before(&scan, (char)state->line.bytes[state->at + scan.n])) return scan.n > 0 ? scan.n : 1;
+  }
+}
+
+static nxd_given next_member(nxd_input *input, nxd_batch *batch, nxr_fault *fault) {
+  text_state *state = input->state;
+  int c = skip_to(input, input->line == 0 ? '[' : ',', fault);
+  if (c == -1) nxr_fault_set(fault, "%s is cut short: its list does not end", input->path);
+  if (c < 0) return NXD_FAILED;
+  if (c == ']') return NXD_AT_END;
+  size_t n = find_member(input, fault);
+  if (n == 0) return NXD_FAILED;
+  nxd_record *record = nxd_batch_add(batch);
+  void *bytes = record ? nxd_batch_field(batch, record, 0, NXD_VALUE, n) : NULL;
+  if (bytes == NULL) return fail(fault, "out of memory for", input->path);
+  memcpy(bytes, state->line.bytes + state->at, n);
+  state->at += n, input->offset += n;
+  record->line = ++input->line;
+  record->is_object = true;
+  return NXD_GIVEN;
+}
+
+static nxd_given next_json(nxd_input *input, nxd_batch *batch, nxr_fault *fault) {
+  const text_state *state = input->state;
+  return state->is_list ? next_member(input, batch, fault) : next_object(input, batch, fault);
+}
+
+/* A list is known by what the file begins with. */
+static bool open_json(nxd_input *input, nxr_fault *fault) {
+  if (!open_text(input, fault)) return false;
+  text_state *state = input->state;
+  long n = read_ahead(input, fault);
+  size_t at = n >= 3 && memcmp(state->line.bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  while (n > 0 && at < state->line.n && strchr(" \t\r\n", state->line.bytes[at]) &&
+         state->line.bytes[at] != '\0')
+    at++;
+  state->is_list = n > 0 && at < state->line.n && state->line.bytes[at] == '[';
+  if (state->is_list) state->at = at, input->offset = at;
+  if (n < 0) close_text(input);
+  return n >= 0;
+}
+
+/* What was read ahead is read again. */
+static bool seek_json(nxd_input *input, uint64_t offset, uint64_t line, nxr_fault *fault) {
+  text_state *state = input->state;
+  if (offset == 0) return true;
+  nxd_bytes_close(&state->bytes);
+  state->line.n = state->at = 0;
+  return nxd_bytes_open(&state->bytes, input->path, fault) && seek_text(input, offset, line, fault);
+}
+
+const nxd_input_kind nxd_input_json = {"json",    ".json",      open_json, next_json,
+                                       seek_json, used_of_text, close_text};

@@ -81,10 +81,20 @@ expect 'a field that is missing' 1 'bad.jsonl:1: it has no field body; it has: t
   "$nxdata" build bad.jsonl --field body -o new
 echo '{"i": [1, null]}' >null.jsonl
 expect 'a null among ids' 1 'null.jsonl:1: entry 1 of i is null' "$nxdata" build null.jsonl --field i -o new
-printf '[\n{"text": "a"}\n]\n' >list.json
-expect 'a list, not lines' 1 'list.json:1: no JSON.*jq -c' "$nxdata" build list.json -o new
-echo '[{"text": "a"}]' >list.json
-expect 'a list on one line' 1 'list.json:1: it is a list.*jq -c' "$nxdata" build list.json -o new
+printf '\357\273\277 [\n{"text": "a,]\\"}{["} ,\n  {"text":\n"bc", "x": [{}, "]"]}, {"text": "d"}]\n' >list.json
+expect 'a list of records' 0 'tokens  *10$' "$nxdata" build list.json -o list
+gzip -c list.json >list.json.gz
+expect 'a list, compressed' 0 'documents  *3$' "$nxdata" build list.json.gz -o list_gz
+sed 's/{"text": "d"}/{"text": 4 5}/' list.json >ill.json
+expect 'a member that is none' 1 'ill.json:3: no JSON' "$nxdata" build ill.json -o new
+sed 's/]$//' list.json >cut.json
+expect 'a list that is cut short' 1 'cut.json is cut short: its list does not end' "$nxdata" build cut.json -o new
+echo '[]' >none.json
+expect 'a list of nothing' 1 'none.json is empty' "$nxdata" build none.json -o new
+printf '%s\n' '{"text": "a"}' '{"text": "bc"}' >lines.json
+expect 'a file of JSON with a record a line' 0 'tokens  *3$' "$nxdata" build lines.json -o json
+echo '[{"text": "a"}]' >list.jsonl
+expect 'lines that are lists' 1 'list.jsonl:1: it is a list.*jq -c' "$nxdata" build list.jsonl -o new
 printf '\377\376a\0' >utf16.txt
 printf 'PAR1\0' >table
 expect 'UTF-16' 1 'utf16.txt is no text, but UTF-16: iconv' "$nxdata" build utf16.txt -o new
