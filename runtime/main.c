@@ -14,6 +14,7 @@
 #include "runtime/usage.h"
 #include "runtime/world/clock.h"
 #include "runtime/world/reading_watch.h"
+#include "schema/targets.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -172,8 +173,7 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     }
     case BACKEND:
       options->backend = optarg;
-      return strcmp(optarg, "cpu") == 0 || strcmp(optarg, "opencl") == 0 ||
-             nxk_backend_find(optarg); /* those two: said later where they were not built */
+      return nxk_backend_find(optarg) || nx_target_knows_backend(optarg); /* said later where it was not built */
     case DEVICE: options->device = optarg; return optarg[0] != '\0';
     case DIRECTORY: options->directory = optarg; return optarg[0] != '\0';
     case RESUME: options->resume = true; return true;

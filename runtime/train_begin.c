@@ -31,8 +31,8 @@ static bool open_device(nxr_training *run) {
                                       .local_size = run->world->local_size};
   if (run->options->device && !run->machine.backend->devices)
     return nxr_fault_set(&run->fault,
-                         "backend %s runs on the host's processors: --device belongs to --backend "
-                         "opencl",
+                         "backend %s runs on the host's processors: --device belongs to a backend of which "
+                         "nxrun --devices lists numbers",
                          run->machine.backend->name);
   if (run->machine.backend->open(&options, &run->machine.device, &why)) return true;
   return nxr_fault_set(&run->fault, "rank %u, backend %s: %s", run->world->rank, run->machine.backend->name,

@@ -35,6 +35,13 @@ static inline const nx_target_row *nx_target_find(uint32_t target) {
   return NULL;
 }
 
+/* Whether a plan may be made for a backend, built or not. */
+static inline bool nx_target_knows_backend(const char *backend) {
+  for (size_t i = 0; i < sizeof nx_targets / sizeof *nx_targets; i++)
+    if (strcmp(nx_targets[i].backend, backend) == 0) return true;
+  return false;
+}
+
 static inline const nx_target_row *nx_target_find_name(const char *name) {
   for (size_t i = 0; i < sizeof nx_targets / sizeof *nx_targets; i++)
     if (strcmp(nx_targets[i].name, name) == 0) return &nx_targets[i];

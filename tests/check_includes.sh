@@ -35,6 +35,13 @@ forbid 'pcre2\.h' '^(compiler/expression/|compiler/config/|compiler/gen/|tokeniz
   tokenizer
 forbid 'utf8proc\.h' '^tokenizer/(unicode|normalize_)' schema compiler kernels runtime tokenizer
 
+# A backend is named by its own room, by tables and by the usage: docs/backends.md says which.
+found=$(grep -rnE --include='*.[ch]' '"opencl"|nxk_opencl|NX_TARGET_OPENCL' compiler runtime schema datasets)
+if [ -n "$found" ]; then
+  echo "$found" | sed "s|^|a backend is named here: |"
+  failed=1
+fi
+
 # What stands lower must not know what stands higher. From the ground up:
 floors='compiler compiler/diagnostics compiler/edit compiler/expression compiler/settings compiler/document compiler/machine
 compiler/render compiler/show compiler/config compiler/compare compiler/convert compiler/program compiler/estimate

@@ -2,6 +2,7 @@
 #include "compiler/program/judge_pairs.h"
 
 #include "compiler/program/records/demands.h"
+#include "schema/targets.h"
 
 /* Whether the sum over every rank's micro-batches is a part of the sum in pairs over the step's. */
 static bool divides_in_pairs(const nxc_training *t) {
@@ -31,7 +32,7 @@ bool nxc_pairs_judge(const nxc_settings *s, nxc_sink *sink, const nxc_training *
        "set 1"},
       {t->layout.pipeline == 1 || !nxc_model_shares(&t->model), NX_SETTING_MESH_PIPELINE, "NX3050",
        "with run.reproducible: elastic no two stages share weights: set 1, or untie them"},
-      {!nxc_is(s, NX_SETTING_RUN_TARGET, "opencl"), NX_SETTING_RUN_TARGET, "NX3050",
+      {!nx_target_find_name(nxc_text(s, NX_SETTING_RUN_TARGET))->on_device, NX_SETTING_RUN_TARGET, "NX3050",
        "run.reproducible: elastic is kept by processors: choose one"},
   };
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);

@@ -2,6 +2,7 @@
 #include "runtime/calibrate/calibrate.h"
 
 #include "runtime/world/launch.h"
+#include "schema/targets.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -86,24 +87,27 @@ static bool check_tiling(calibration *c) {
   return agree(c);
 }
 
-/* The best target that this device has. */
+/* ref runs what is made for any processor. */
+static bool is_for(const nx_target_row *target, const nxk_backend *backend) {
+  return backend == &nxk_ref ? !target->on_device : strcmp(target->backend, backend->name) == 0;
+}
+
+/* The best target that this device has: the last one. */
 static bool open_device(calibration *c) {
-  static const uint32_t targets[] = {NX_TARGET_CPU_AMX, NX_TARGET_CPU_AVX512, NX_TARGET_CPU_AVX2,
-                                     NX_TARGET_OPENCL};
   const char *name = c->options->backend;
   nxr_bench *bench = &c->bench;
   nxk_fault why = {""};
   bench->backend = nxk_backend_find(name ? name : "cpu");
   if (!bench->backend && !name) bench->backend = &nxk_ref;
   if (!bench->backend) return nxr_fault_set(&c->fault, "this nxrun has no backend %s", name);
-  for (size_t i = 0; i < sizeof targets / sizeof *targets && !bench->device; i++) {
-    const nxk_device_options options = {.n_threads = c->bare.run.n_threads, .target = targets[i],
+  for (size_t i = sizeof nx_targets / sizeof *nx_targets; i-- > 0 && !bench->device;) {
+    const nx_target_row *target = &nx_targets[i];
+    const nxk_device_options options = {.n_threads = c->bare.run.n_threads, .target = target->target,
                                         .device = c->options->device,
                                         .local_rank = bench->world->local_rank,
                                         .local_size = bench->world->local_size};
-    c->bare.run.target = targets[i];
-    if (bench->backend != &nxk_ref && strcmp(nx_target_find(targets[i])->backend, bench->backend->name) != 0)
-      continue;
+    if (!is_for(target, bench->backend)) continue;
+    c->bare.run.target = target->target;
     if (!bench->backend->open(&options, &bench->device, &why)) bench->device = NULL;
   }
   return bench->device || nxr_fault_set(&c->fault, "backend %s: %s", bench->backend->name, why.text);
