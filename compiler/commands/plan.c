@@ -69,7 +69,10 @@ static void report(const job *j, nxc_plan_report *r) {
   nxc_render render = nxc_options_render(j->options);
   render.file = r->file;
   nxc_sink_print(j->sink, &render, stdout);
-  if (j->options->format == NXC_FORMAT_TEXT && r->sound && (j->output == NULL || r->written != NULL))
+  bool shown = r->sound || (r->estimate->own.system != NULL && r->estimate->own.lacks == NULL);
+  if (j->options->format == NXC_FORMAT_TEXT && !r->sound && shown)
+    fputs("estimated as if the errors were mended\n", stdout);
+  if (j->options->format == NXC_FORMAT_TEXT && shown && (j->output == NULL || r->written != NULL))
     (j->all ? nxc_plan_print : nxc_plan_print_screen)(r, stdout);
 }
 
@@ -131,6 +134,20 @@ static bool show_rate(const job *j, const nxc_training *training) {
   return true;
 }
 
+static void take_errors(const nxc_sink *from, nxc_sink *to) {
+  for (size_t i = 0; i < nxc_sink_n_findings(from); i++)
+    if (nxc_sink_finding(from, i)->severity == NXC_SEVERITY_ERROR)
+      nxc_sink_report(to, nxc_sink_finding(from, i));
+}
+
+/* What is wrong takes nothing from an estimate for a machine, as far as sizes are known: a value that stops
+ * the training seldom changes what it needs. */
+static bool is_estimable(const job *j, bool wrong) {
+  if (!wrong) return true;
+  return j->asked->machine != NULL && j->output == NULL && j->compiled.settings != NULL &&
+         !j->compiled.unreadable && !j->compiled.foreign;
+}
+
 /* Findings of the program half are errors only where a plan is to be written; else they are why there is
  * none. */
 static int plan_settings(job *j, const char *file) {
@@ -151,7 +168,9 @@ static int plan_settings(job *j, const char *file) {
   }
   bool sized = good && nxc_training_read(j->compiled.settings, nxc_sink_new(j->arena), &training);
   nxc_estimate estimate = {0};
-  if (good && nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) == 0)
+  bool wrong = nxc_sink_count(j->sink, NXC_SEVERITY_ERROR) > 0;
+  if (wrong) take_errors(j->sink, obstacles);
+  if (is_estimable(j, wrong))
     estimate = nxc_estimate_make(j->asked, j->request, j->compiled.settings, compiled ? &plan.plan : NULL,
                                  obstacles, j->arena, j->sink);
   if (compiled) nxc_estimate_apply(&estimate, j->compiled.settings, &plan);
@@ -218,9 +237,15 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
   const char *output = wished->output;
   nxc_estimate_request asked = wished->estimate;
   asked.nxrun_alone = output != NULL;
-  job j = {.arena = nxc_arena_new(), .options = options, .output = output, .html = wished->html,
-           .svg = wished->svg, .rate = wished->rate, .reveal = wished->reveal,
-           .all = wished->all, .asked = &asked};
+  job j = {.arena = nxc_arena_new(),
+           .options = options,
+           .output = output,
+           .html = wished->html,
+           .svg = wished->svg,
+           .rate = wished->rate,
+           .reveal = wished->reveal,
+           .all = wished->all,
+           .asked = &asked};
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
   request.for_nxrun = output != NULL;
