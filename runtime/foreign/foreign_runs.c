@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Megatron's distributed optimizer keeps of a weight on a rank is a run of its elements, which begins and
- * ends anywhere; torch_dist has it as a piece with a dimension more ("fully_sharded_model_space"). As boxes: of
- * a matrix the rest of a row, whole rows, the beginning of a row. */
+/* What Megatron's distributed optimizer keeps of a weight on a rank is a run of its elements, which begins
+ * and ends anywhere; torch_dist has it as a piece with a dimension more ("fully_sharded_model_space"). As
+ * boxes: of a matrix the rest of a row, whole rows, the beginning of a row. */
 #include "runtime/foreign/foreign_shards.h"
 
 enum { MOST_PARTS = 1 << 16 }; /* in one piece */

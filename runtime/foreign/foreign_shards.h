@@ -43,13 +43,13 @@ bool nxr_foreign_add(nxr_foreign *foreign, const char *name, uint64_t order, con
 /* Zeros, freed with `foreign`; NULL without memory. */
 void *nxr_foreign_take(nxr_foreign *foreign, size_t n, size_t n_each);
 
-/* A box of a tensor of which a run of elements is cut into boxes (foreign_runs.c): where it stands in the whole
- * one; `of` is the caller's. */
+/* A box of a tensor of which a run of elements is cut into boxes (foreign_runs.c): where it stands in the
+ * whole one; `of` is the caller's. */
 typedef bool nxr_box(void *of, const nxr_torch_tensor *box, const uint64_t at[NXR_TENSOR_DIMS]);
 
-/* A piece of a tensor of `n_dims` dimensions that is cut into equal parts, of which runs of elements are kept:
- * its own dimensions count the parts, and the last one elements of a part, from at[n_dims] on. False where it
- * is none of such a tensor, or where a box was refused. */
+/* A piece of a tensor of `n_dims` dimensions that is cut into equal parts, of which runs of elements are
+ * kept: its own dimensions count the parts, and the last one elements of a part, from at[n_dims] on. False
+ * where it is none of such a tensor, or where a box was refused. */
 bool nxr_foreign_boxes(const nxr_torch_tensor *piece, const uint64_t *at, const uint64_t *dims,
                        const uint64_t *parts, uint32_t n_dims, nxr_box *take, void *of);
 

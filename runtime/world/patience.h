@@ -16,7 +16,8 @@ typedef struct nxr_patience {
 /* A look at him; seconds since he was seen to go on. */
 static inline double nxr_patience_look(nxr_patience *patience, uint32_t with, uint64_t n_signs) {
   double now_s = nxr_clock_s();
-  if (with != patience->with || n_signs != patience->n_signs) *patience = (nxr_patience){with, n_signs, now_s};
+  if (with != patience->with || n_signs != patience->n_signs)
+    *patience = (nxr_patience){with, n_signs, now_s};
   return now_s - patience->since_s;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A disk that stands still before the file NX_SLOW_UNTIL is there, for the ranks in NX_SLOW_RANKS ("01"):
- * nothing is written for good where the name has NX_SLOW_PART in it, and nothing comes of what is mapped where
- * it has NX_STUCK_PART. Loaded before a program (LD_PRELOAD). */
+ * nothing is written for good where the name has NX_SLOW_PART in it, and nothing comes of what is mapped
+ * where it has NX_STUCK_PART. Loaded before a program (LD_PRELOAD). */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 
 usage: check_wandb.py RUN...      (folders of runs whose plans have run.wandb: RUN; needs the package wandb)
 
-Starts a server on this machine that answers as theirs does to `wandb sync`, as far as a run goes, and compares
-what the client sends with the metrics.jsonl of each folder: each step once, each number the same."""
+Starts a server on this machine that answers as theirs does to `wandb sync`, as far as a run goes, and
+compares what the client sends with the metrics.jsonl of each folder: each step once, each number the same."""
 
 import glob
 import http.server
@@ -63,7 +63,7 @@ def keep(sent):
 def graphql(query, variables):
     entity = {"id": "e", "name": "me"}
     if "upsertBucket" in query:
-        received["run"].update({name: value for name, value in variables.items() if value is not None})
+        received["run"].update({key: value for key, value in variables.items() if value is not None})
         received["config"] = json.loads(variables.get("config") or "{}")
         bucket = {"id": "b", "name": variables["name"], "displayName": variables.get("displayName"),
                   "description": None, "config": "{}", "sweepName": None, "historyLineCount": 0,
@@ -72,16 +72,18 @@ def graphql(query, variables):
     if "createRunFiles" in query:
         return {"data": {"createRunFiles": {"runID": "b", "uploadHeaders": [], "files": []}}}
     viewer = {"id": "v", "entity": "me", "username": "me", "flags": "{}", "teams": {"edges": []}}
-    versions = {"cliVersionInfo": {"max_cli_version": "9.0.0"}, "latestLocalVersionInfo": None, "features": []}
+    versions = {"cliVersionInfo": {"max_cli_version": "9.0.0"}, "latestLocalVersionInfo": None,
+                "features": []}
     return {"data": {"viewer": viewer, "serverInfo": versions, "model": {"bucket": None},
                      "project": {"run": None, "bucket": None}}}
 
 
 def sync(folder, port, home):
-    environment = dict(os.environ, WANDB_BASE_URL=f"http://127.0.0.1:{port}", WANDB_API_KEY="0" * 40, HOME=home,
-                       NETRC=os.path.join(home, "none"))
-    command = [os.path.join(os.path.dirname(sys.executable), "wandb"), "sync", "--yes", "--include-synced", folder]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, cwd=home)
+    environment = dict(os.environ, WANDB_BASE_URL=f"http://127.0.0.1:{port}", WANDB_API_KEY="0" * 40,
+                       HOME=home, NETRC=os.path.join(home, "none"))
+    client = os.path.join(os.path.dirname(sys.executable), "wandb")
+    done = subprocess.run([client, "sync", "--yes", "--include-synced", folder], env=environment,
+                          capture_output=True, text=True, timeout=120, cwd=home)
     if done.returncode != 0 or os.environ.get("NX_VERBOSE"):
         print(done.stdout, done.stderr)
     return done.returncode == 0
@@ -118,8 +120,8 @@ def main(runs):
             names = ("name", "project", "entity", "displayName", "groupName", "tags")
             said = {name: received["run"].get(name) for name in names}
             layers = (received["config"] or {}).get("model", {}).get("value", {}).get("layers")
-            print(f"{run}: {len(received['history'])} steps, exit {received['exit']}, {said}, model.layers {layers}; "
-                  f"{found} wrong")
+            print(f"{run}: {len(received['history'])} steps, exit {received['exit']}, {said}, "
+                  f"model.layers {layers}; {found} wrong")
             wrong += found + (layers is None) + (not received["history"])
     return 1 if wrong else 0
 

@@ -153,7 +153,8 @@ static const char *join_numbers(nxc_emitter *e, nxc_setting_id id) {
 static void emit_wandb(nxc_emitter *e, nx_run_names *names) {
   const nxc_settings *s = e->settings;
   size_t n_tags = 0;
-  const nxc_value *tags = nxc_has(s, NX_SETTING_RUN_WANDB_TAGS) ? nxc_list(s, NX_SETTING_RUN_WANDB_TAGS, &n_tags) : NULL;
+  const nxc_value *tags = NULL;
+  if (nxc_has(s, NX_SETTING_RUN_WANDB_TAGS)) tags = nxc_list(s, NX_SETTING_RUN_WANDB_TAGS, &n_tags);
   const char *joined = "";
   for (size_t i = 0; i < n_tags; i++)
     joined = nxc_arena_printf(e->arena, "%s%s%s", joined, i ? "\n" : "", tags[i].text);
