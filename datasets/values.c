@@ -16,9 +16,8 @@ static json_t *parse(const nxd_batch *batch, const nxd_field *field, nxr_fault *
   json_error_t error;
   const char *text = (const char *)batch->bytes.bytes + field->at;
   json_t *json = json_loadb(text, field->n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
-  if (json == NULL)
-    nxr_fault_set(fault, "no JSON: %s (column %d)%s", error.text, error.column,
-                  field->n > 0 && text[0] == '[' ? "; lines are objects: jq -c '.[]' writes a list's so" : "");
+  const char *remedy = field->n > 0 && text[0] == '[' ? "; lines are objects: jq -c '.[]' makes them" : "";
+  if (json == NULL) nxr_fault_set(fault, "no JSON: %s (column %d)%s", error.text, error.column, remedy);
   return json;
 }
 

@@ -33,6 +33,9 @@ for name in llama3 llama2; do
   same $name.completions
 done
 
+build "$answers/long.jsonl" --tokenizer llama3 --field input --completion output --max-tokens 64 --append-eod
+numbers built.bin u2 >got && cmp got "$answers/long.txt" >>out 2>&1 && grep -q '^too long' out
+report "what a sequence has no room for is left out as NxDT leaves it out" $?
 build "$answers/dialogues.jsonl" --tokenizer llama3 --messages messages --loss-on all
 [ "$(numbers built.weights f4 | tr ' ' '\n' | sort -u)" = 1 ]
 report "every token counts where it is asked for" $?

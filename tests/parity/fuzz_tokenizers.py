@@ -209,7 +209,8 @@ def main():
       result, why = ours(a.program, file.name, [t.encode() for t in texts])
       spec = json.load(open(file.name))
     if result is None:
-      refused[why.split(": ", 1)[-1][:100]] = refused.get(why.split(": ", 1)[-1][:100], 0) + 1
+      why = why.split(".json: ")[-1][:100]
+      refused[why] = refused.get(why, 0) + 1
       continue
     for text, ids in zip(texts, result):
       try:
