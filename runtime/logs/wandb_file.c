@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <isa-l/crc.h>
 #include <jansson.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -49,18 +50,26 @@ static bool write_pieces(nxr_wandb_file *wandb, const uint8_t *bytes, size_t n_b
   return true;
 }
 
+/* What follows half a record could not be found: it is taken back, and the file ends. */
+static void end_early(nxr_wandb_file *wandb, uint64_t n_bytes) {
+  fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", wandb->path,
+          strerror(errno ? errno : ENOMEM));
+  wandb->failed = true;
+  __fpurge(wandb->file);
+  if (ftruncate(fileno(wandb->file), (off_t)n_bytes) != 0) return; /* nothing more can be done for it */
+}
+
 static void write_record(nxr_wandb_file *wandb, NxrWb__Record *record) {
+  if (wandb->failed) return;
+  uint64_t n_before = wandb->n_bytes;
   record->num = ++wandb->n_records;
   size_t n_bytes = nxr_wb__record__get_packed_size(record);
   uint8_t *bytes = malloc(n_bytes);
   errno = 0;
   bool good = bytes != NULL && nxr_wb__record__pack(record, bytes) == n_bytes &&
               write_pieces(wandb, bytes, n_bytes) && fflush(wandb->file) == 0;
+  if (!good) end_early(wandb, n_before);
   free(bytes);
-  if (!good && !wandb->failed)
-    fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", wandb->path,
-            strerror(errno ? errno : ENOMEM));
-  wandb->failed = !good;
 }
 
 /* ---- what stands at the beginning ---- */
@@ -182,18 +191,30 @@ static bool make_folder(const char *path, nxr_fault *fault) {
          nxr_fault_set(fault, "cannot make %s, a folder for Weights & Biases: %s", path, strerror(errno));
 }
 
+/* The folder of a file of its own, named after the time; one that resumes in the same second takes the next. */
+static bool make_run_folder(const char *folder, const char *id, time_t now, char path[PATH_BYTES],
+                            nxr_fault *fault) {
+  enum { MOST_SECONDS = 60 };
+  char date[32];
+  struct tm local;
+  for (time_t end = now + MOST_SECONDS; now < end; now++) {
+    strftime(date, sizeof date, "%Y%m%d_%H%M%S", localtime_r(&now, &local));
+    snprintf(path, PATH_BYTES, "%s/wandb/offline-run-%s-%s", folder, date, id);
+    if (mkdir(path, 0777) == 0) return true;
+    if (errno != EEXIST) break;
+  }
+  return nxr_fault_set(fault, "cannot make %s, a folder for Weights & Biases: %s", path, strerror(errno));
+}
+
 /* The run's file in folders as the client makes them. */
 static bool open_file(nxr_wandb_file *wandb, const char *folder, const char *id, nxr_fault *fault) {
-  char path[PATH_BYTES], date[32];
-  time_t now = (time_t)wandb->begun_s;
-  struct tm local;
-  strftime(date, sizeof date, "%Y%m%d_%H%M%S", localtime_r(&now, &local));
+  char path[PATH_BYTES], of_run[PATH_BYTES];
   if (!make_folder(folder, fault)) return false;
   snprintf(path, sizeof path, "%s/wandb", folder);
-  if (!make_folder(path, fault)) return false;
-  snprintf(path, sizeof path, "%s/wandb/offline-run-%s-%s", folder, date, id);
-  if (!make_folder(path, fault)) return false;
-  snprintf(path, sizeof path, "%s/wandb/offline-run-%s-%s/run-%s.wandb", folder, date, id, id);
+  if (!make_folder(path, fault) || !make_run_folder(folder, id, (time_t)wandb->begun_s, of_run, fault))
+    return false;
+  if (snprintf(path, sizeof path, "%s/run-%s.wandb", of_run, id) >= (int)sizeof path)
+    return nxr_fault_set(fault, "%s is too long a name", folder);
   wandb->file = fopen(path, "wxe");
   if (wandb->file == NULL) return nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
   wandb->path = strdup(path);

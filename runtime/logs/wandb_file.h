@@ -21,7 +21,7 @@
 typedef struct nxr_wandb_file {
   char *path; /* NULL: there is none */
   FILE *file;
-  bool failed;       /* the last record was not written; it has been said */
+  bool failed;       /* a record was not written, and none is behind it; it has been said */
   uint64_t n_bytes;  /* of the file */
   int64_t n_records;
   double begun_s;    /* since 1970 */

@@ -123,6 +123,7 @@ refused() { # NAME PATTERN PLAN [OPTION]...
 }
 touch mark
 for case in run.directory="$here/outside/run" run.directory="$here/runs/../outside/run" run.tensorboard="$here/outside/events" \
+  run.wandb="$here/outside" \
   run.init_from=/etc checkpoint.load="$here/outside" run.tokenizer=/etc/passwd 'data.path=[/etc/passwd]' \
   run.directory="$here/runsaway"; do
   what=${case%%=*}
