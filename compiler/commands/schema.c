@@ -77,8 +77,9 @@ static json_t *or_interpolation(json_t *schema) {
   return json_pack("{s:[o, {s:s}]}", "anyOf", schema, "$ref", "#/$defs/interpolation");
 }
 
+/* Editors show the titles of what a value may be. */
 static json_t *of_type(const char *type) {
-  return json_pack("{s:s}", "type", type);
+  return json_pack("{s:s, s:s}", "type", type, "title", strcmp(type, "object") == 0 ? "section" : type);
 }
 
 static json_t *words_schema(const writing *w, const nxc_option_row *row) {
@@ -90,7 +91,7 @@ static json_t *words_schema(const writing *w, const nxc_option_row *row) {
       add_word(words, domain->values[i]);
   }
   if (domain->nullable) json_array_append_new(words, json_null());
-  return or_interpolation(json_pack("{s:o}", "enum", words));
+  return or_interpolation(json_pack("{s:o, s:s}", "enum", words, "title", "word"));
 }
 
 static json_t *number_schema(const writing *w, const nxc_domain *domain, bool integer) {
@@ -117,7 +118,7 @@ static json_t *type_schema(const writing *w, const nxc_option_row *row) {
   case NXC_TYPE_FLOAT:
   case NXC_TYPE_INT_OR_FLOAT: return number_schema(w, domain, false);
   case NXC_TYPE_BOOL: return or_interpolation(of_type("boolean"));
-  case NXC_TYPE_BIT: return or_interpolation(json_pack("{s:[s, s]}", "enum", "0", "1"));
+  case NXC_TYPE_BIT: return or_interpolation(json_pack("{s:[s, s], s:s}", "enum", "0", "1", "title", "word"));
   case NXC_TYPE_STR:
   case NXC_TYPE_PATH: return of_type("string");
   case NXC_TYPE_ENUM: return words_schema(w, row);
@@ -263,11 +264,12 @@ static bool has_variables(const writing *w) {
 static json_t *dialect_schema(const writing *w, const char *name) {
   const char *title = nxc_arena_printf(w->arena, "Training configuration of the dialect %s", name);
   json_t *root =
-      json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "$schema",
+      json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}}", "$schema",
                 "https://json-schema.org/draft/2020-12/schema", "title", title, "description",
                 "Made by nxcfg schema; nxcfg validate checks much more.", "type", "object", "properties",
-                "additionalProperties", has_variables(w), "$defs", "interpolation", "type", "string",
-                "pattern", INTERPOLATION, "exponent", "type", "string", "pattern", EXPONENT);
+                "additionalProperties", has_variables(w), "$defs", "interpolation", "type", "string", "title",
+                "reference", "pattern", INTERPOLATION, "exponent", "type", "string", "title", "number",
+                "pattern", EXPONENT);
   for (size_t i = 0; i < w->dialect->n_options; i++) {
     const nxc_option_row *row = &w->dialect->options[i];
     if (nxc_in_version(row->versions, row->n_versions, w->version)) add_option(w, root, row);

@@ -124,7 +124,8 @@ int main(int argc, char **argv) {
   }
   json_t *nx = schema_of(argv[1], "nx"), *nxdt = schema_of(argv[1], "nxdt");
   check(has(nx, "mesh.tensor", "anyOf",
-            "[{\"type\": \"integer\", \"minimum\": 1}, {\"$ref\": \"#/$defs/interpolation\"}]"),
+            "[{\"type\": \"integer\", \"title\": \"integer\", \"minimum\": 1}, {\"$ref\": "
+            "\"#/$defs/interpolation\"}]"),
         "nx", "types with bounds, or an interpolation");
   check(has(nx, "mesh.tensor", "default", "1"), "nx", "defaults");
   check(json_is_string(json_object_get(find(nx, "mesh.tensor"), "description")), "nx", "descriptions");
