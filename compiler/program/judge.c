@@ -182,10 +182,10 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
-/* Interleaved, chunks take turns of as many micro-batches as there are stages. A last turn of much fewer
+/* Interleaved, chunks take turns of some micro-batches. A last turn of much fewer than there are stages
  * would come round to a stage whose next pass waits for a stage that waits for it. */
 static bool fills_last_turn(const nxc_training *t, int64_t n_micro) {
-  int64_t stages = t->layout.pipeline, rest = n_micro % stages;
+  int64_t stages = t->layout.pipeline, rest = n_micro % t->layout.group;
   return n_micro <= stages || rest == 0 || rest + 2 >= stages;
 }
 

@@ -229,8 +229,9 @@ static void step(generator *g) {
   for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), last);
 }
 
-/* As many slots as micro-batches are between their forward and their backward pass at once, and one for the
- * next one's input where it is to be received ahead. The first chunk receives none. */
+/* As many slots as micro-batches are between their forward and their backward pass at once; as many more as
+ * gradients wait to be received where a chunk's turn is longer than the pipeline; and one for the next one's
+ * input where it is to be received ahead. The first chunk receives none. */
 static void count_slots(generator *g, bool ahead) {
   uint32_t *in_flight = nxc_arena_array(g->p->arena, g->p->n_chunks, sizeof *in_flight);
   for (size_t i = 0; i < g->n_passes; i++) {
@@ -242,7 +243,9 @@ static void count_slots(generator *g, bool ahead) {
   }
   for (uint32_t c = g->stage; c < g->p->n_chunks; c += g->p->n_stages) {
     uint32_t *n_slots = &g->p->chunks[c].n_slots;
-    if (ahead && c > 0 && *n_slots < g->n_micro_batches) ++*n_slots;
+    if (c > 0 && g->n_virtual > 1) *n_slots += g->group - g->p->n_stages;
+    if (ahead && c > 0) ++*n_slots;
+    if (*n_slots > g->n_micro_batches) *n_slots = g->n_micro_batches;
     if (*n_slots > g->p->n_slots) g->p->n_slots = *n_slots;
   }
 }
