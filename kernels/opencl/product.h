@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices by CLBlast, where the build has it (product_clblast.c; else product_none.c).
- * NXRUN_CLBLAST=0 has all made by tiles, =1 ends a run that can not have them from CLBlast.
+ * NXRUN_CLBLAST=0 has all made by tiles, =1 ends a run that can not have them from CLBlast; else accelerators
+ * ask it.
  *
  * It multiplies in fp32: operands of another type are widened into scratch before, and the product is rounded
  * once, with its bias, behind it (programs/product.cl). Which of its kernels runs depends on the shape alone
