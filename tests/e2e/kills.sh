@@ -59,6 +59,7 @@ while [ $done -lt "$kills" ]; do
     sleep 0.05
   done
   from=$(sed -n 's/.*resumes from .*step-0*\([0-9]*\)$/\1/p' out.killed)
+  grep -q '^step [0-9]' out.killed || from=${from:-$last} # it has not begun to train: nothing is known yet
   [ "${from:-0}" -eq "$last" ] || { lost=$((lost + 1)); echo "# kill $done: went on from ${from:-0}, not $last"; }
   what=$(random 4) draws=$((draws + 1)) moment=$(random 40) draws=$((draws + 1)) way=$(random 2)
   if [ "$way" -eq 1 ]; then # while a checkpoint is written
