@@ -93,8 +93,8 @@ const char *nxc_relative_word(const nxc_relative *relative, const char *option, 
 }
 
 const nxc_relative_meaning *nxc_relative_means(const nxc_relative *relative, const char *option,
-                                               const char *word) {
-  for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+                                               const char *word, const nxc_relative_meaning *after) {
+  for (size_t i = after ? (size_t)(after - meanings) + 1 : 0; i < sizeof meanings / sizeof *meanings; i++) {
     const nxc_relative_meaning *one = &meanings[i];
     bool here = strcmp(one->name, relative->name) == 0 && strcmp(one->option, option) == 0;
     if (here && (*one->word == '\0' || strcmp(one->word, word) == 0)) return one;

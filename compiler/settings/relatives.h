@@ -32,9 +32,10 @@ const nxc_relative *nxc_relative_find(const char *system, const char *option);
 bool nxc_relative_has(const nxc_relative *relative, const char *option);
 /* What the system writes for its word of an option that both have. NULL: none is known. */
 const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word);
-/* What an option of its own says in settings. NULL: nothing that is known here. */
+/* What an option of its own says in settings: the first, or the next behind `after`. NULL: no more is known.
+ */
 const nxc_relative_meaning *nxc_relative_means(const nxc_relative *relative, const char *option,
-                                               const char *word);
+                                               const char *word, const nxc_relative_meaning *after);
 /* NULL: the system never had it, or has it still. */
 const nxc_past_option *nxc_past_option_find(const char *system, const char *option);
 

@@ -23,11 +23,21 @@ static const nxc_value *value_of(nxc_arena *arena, const char *text) {
   return value;
 }
 
-/* NULL: nothing that is known here. */
-static const nxc_relative_meaning *meaning_of(const nxc_binding *binding, const nxc_node *node) {
+/* The first, or the next behind `after`. NULL: nothing more that is known here. */
+static const nxc_relative_meaning *meaning_of(const nxc_binding *binding, const nxc_node *node,
+                                              const nxc_relative_meaning *after) {
   if (node->key == NULL || binding->relative == NULL) return NULL;
   const char *word = node->value.kind == NXC_STRING ? node->value.text : "";
-  return nxc_relative_means(binding->relative, node->key, word);
+  return nxc_relative_means(binding->relative, node->key, word, after);
+}
+
+static void take(nxc_binding *binding, const nxc_node *node, const nxc_relative_meaning *means) {
+  const nxc_value *value = &node->value;
+  const char *text = *means->value ? means->value : value->kind == NXC_STRING ? value->text : NULL;
+  if (text != NULL) value = value_of(binding->arena, text); /* arguments are texts */
+  const nxc_provenance from = {.kind = NXC_FROM_FILE, .at = node->at, .option = node->key};
+  nxc_settings_set(binding->settings, nxc_setting_find(means->setting), value, &from,
+                   nxc_sink_new(binding->arena));
 }
 
 /* What a setting cannot be is left alone: the code may have words of its own. */
@@ -35,14 +45,9 @@ void nxc_binding_take_relative(nxc_binding *binding) {
   const nxc_node *root = binding->document->root;
   for (size_t i = 0; i < root->n_children; i++) {
     const nxc_node *node = root->children[i];
-    const nxc_relative_meaning *means = meaning_of(binding, node);
-    if (means == NULL || node->kind != NXC_NODE_SCALAR || node->failed) continue;
-    const nxc_value *value = &node->value;
-    const char *text = *means->value ? means->value : value->kind == NXC_STRING ? value->text : NULL;
-    if (text != NULL) value = value_of(binding->arena, text); /* arguments are texts */
-    const nxc_provenance from = {.kind = NXC_FROM_FILE, .at = node->at, .option = node->key};
-    nxc_settings_set(binding->settings, nxc_setting_find(means->setting), value, &from,
-                     nxc_sink_new(binding->arena));
+    const nxc_relative_meaning *means = NULL;
+    if (node->kind != NXC_NODE_SCALAR || node->failed) continue;
+    while ((means = meaning_of(binding, node, means)) != NULL) take(binding, node, means);
   }
 }
 
@@ -61,7 +66,7 @@ void nxc_binding_report_relative(nxc_binding *binding) {
   const char *names = "", *counted = "";
   for (size_t i = 0; relative != NULL && i < root->n_children; i++) {
     const nxc_node *node = root->children[i];
-    if (meaning_of(binding, node) != NULL)
+    if (meaning_of(binding, node, NULL) != NULL)
       counted = nxc_arena_printf(binding->arena, "%s%s%s", counted, *counted ? ", " : "", node->key);
     if (node->key == NULL || nxc_option_find(binding->dialect, node->key) != NULL) continue;
     if (!nxc_relative_has(relative, node->key)) continue;
