@@ -54,8 +54,8 @@ static int64_t tokens_of(nxc_evaluation *e, const char *prefix, const nxc_value 
   return tokens;
 }
 
-/* epoch_samples(prefixes, split, tokens of a sequence): the samples that GPT-NeoX takes from one pass over the
- * datasets; it leaves the last of each out. Unknown where an index is not there. */
+/* epoch_samples(prefixes, split, tokens of a sequence): the samples that GPT-NeoX takes from one pass over
+ * the datasets; it leaves the last of each out. Unknown where an index is not there. */
 const nxc_value *nxc_call_epoch_samples(nxc_evaluation *e, const nxc_value *const *args, size_t n_args) {
   const nxc_value *prefixes = args[0];
   int64_t samples = 0;

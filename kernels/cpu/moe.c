@@ -183,7 +183,8 @@ void CPU_NAME(cpu_moe_route_grad)(const nxk_kernel *kernel, const nxk_frame *fra
                  .scale = cpu_real(kernel, NX_moe_route_grad_scale)};
   const double *factor = kernel->operator.n_in > 4 ? cpu_in_at(kernel, frame, 4) : NULL;
   double each = factor ? *factor : 1;
-  double aux = each * cpu_real(kernel, NX_moe_route_grad_aux), z = each * cpu_real(kernel, NX_moe_route_grad_z);
+  double aux = each * cpu_real(kernel, NX_moe_route_grad_aux);
+  double z = each * cpu_real(kernel, NX_moe_route_grad_z);
   int64_t n_lists = cpu_in(kernel, 3)->dims[0];
 #pragma omp parallel num_threads(n_threads)
   {

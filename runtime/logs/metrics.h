@@ -20,7 +20,8 @@
 
 typedef enum nxr_log { NXR_LOG_TEXT, NXR_LOG_JSON } nxr_log;
 
-enum { NXR_MOST_METRICS = NX_MAX_MEASURES + 32 }; /* with their names of at most 24 letters they fit in a line */
+/* With their names of at most 24 letters they fit in a line of the file. */
+enum { NXR_MOST_METRICS = NX_MAX_MEASURES + 32 };
 
 typedef struct nxr_metric {
   const char *name; /* of static life, as the field of a JSON object */

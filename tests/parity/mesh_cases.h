@@ -67,7 +67,8 @@ static const mesh stages[] = {
     {"pp4-messages", 4, WORLD("4") STAGES("4"), "--comm p2p"},
     {"pp4-ahead", 4, WORLD("4") STAGES("4") SET("pipeline.receive_ahead", "true"), NULL},
     {"pp2-vpp2-ahead", 2,
-     WORLD("2") STAGES("2") CHUNKS("2") SET("pipeline.receive_ahead", "true") SET("pipeline.group", "3"), NULL},
+     WORLD("2") STAGES("2") CHUNKS("2") SET("pipeline.receive_ahead", "true") SET("pipeline.group", "3"),
+     NULL},
     {"pp4-ends-alone", 4, WORLD("4") STAGES("4") SET("pipeline.cuts", "[embedding,layers.1,layers.4]"), NULL},
 };
 static const mesh staged[] = {

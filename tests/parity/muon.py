@@ -48,7 +48,8 @@ def scale(name, x, settings):
   rows, columns = x.shape
   if settings.get("stacked_scale") and ".experts." in name:
     rows, columns = columns, rows * (1 if ".w2." in name else 2)
-  return max(rows, columns) ** 0.5 if settings["update_scale"] == "spectral" else max(1, rows / columns) ** 0.5
+  spectral = settings["update_scale"] == "spectral"
+  return max(rows, columns) ** 0.5 if spectral else max(1, rows / columns) ** 0.5
 
 
 class Muon:
@@ -72,5 +73,6 @@ class Muon:
       chunks = torch.chunk(direction, self.settings.get("matrix_parts", 1))
       update = torch.cat([orthogonal(x, self.settings) * scale(names[0], x, self.settings) for x in chunks])
       parts = update.split([self.masters[n].shape[0] for n in names])
+      kept, rate = 1 - lr * self.settings["weight_decay"], lr * self.settings["update_factor"]
       for n, part in zip(names, parts, strict=True):
-        self.masters[n].mul_(1 - lr * self.settings["weight_decay"]).sub_(lr * self.settings["update_factor"] * part)
+        self.masters[n].mul_(kept).sub_(rate * part)

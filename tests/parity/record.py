@@ -44,11 +44,13 @@ ADAMW = {"name": "adamw", "lr": 3e-3, "betas": [0.9, 0.95], "eps": 1e-8, "weight
          "clip_norm": 1.0}
 SGD = {"name": "sgd", "lr": 3e-3, "momentum": 0.0, "weight_decay": 0.0, "clip_norm": None}
 # As Megatron Core does, and with queries, keys and values as one, too.
-MUON = ADAMW | {"name": "muon", "momentum": 0.95, "ns_steps": 5, "ns_coefficients": "quintic", "update_scale": "spectral",
-                "update_factor": 0.2, "matrix_routers": True, "joined": ["gate_up", "expert_gate_up"]}
+MUON = ADAMW | {"name": "muon", "momentum": 0.95, "ns_steps": 5, "ns_coefficients": "quintic",
+                "update_scale": "spectral", "update_factor": 0.2, "matrix_routers": True,
+                "joined": ["gate_up", "expert_gate_up"]}
 MUON_QKV = MUON | {"joined": ["qkv", "gate_up", "expert_gate_up"]}
 # As xorl does, of shards of two ranks and of a mixture.
-MUON_SHARDS = MUON | {"matrix_parts": 2, "joined": ["qkv", "gate_up"], "update_scale": "tall", "ns_coefficients": "simple"}
+MUON_SHARDS = MUON | {"matrix_parts": 2, "joined": ["qkv", "gate_up"], "update_scale": "tall",
+                      "ns_coefficients": "simple"}
 MUON_STACKED = MUON | {"stacked_scale": True, "joined": ["qkv"], "matrix_routers": False}
 SLOW = ADAMW | {"lr": 1e-3}  # AdamW turns rounding noise into steps of size lr; see --sensitivity
 COSINE = {"name": "CosineAnnealing", "warmup_steps": 4, "max_steps": STEPS, "min_lr": 3e-4,

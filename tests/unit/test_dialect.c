@@ -399,7 +399,8 @@ int main(void) {
       cmocka_unit_test(test_bits),         cmocka_unit_test(test_unread_misfit),
       cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_variables),
       cmocka_unit_test(test_aliases),      cmocka_unit_test(test_required),
-      cmocka_unit_test(test_statuses),     cmocka_unit_test(test_trial_runs), cmocka_unit_test(test_detection),
+      cmocka_unit_test(test_statuses),     cmocka_unit_test(test_trial_runs),
+      cmocka_unit_test(test_detection),
       cmocka_unit_test(test_command_line), cmocka_unit_test(test_angles),
       cmocka_unit_test(test_redaction),    cmocka_unit_test(test_any_value),
   };
