@@ -28,7 +28,7 @@ def matrices(names, settings):
     for join in settings["joined"]:
       key = re.sub(JOINED[join], f".{join}.", name) if re.search(JOINED[join], name) else key
     found.setdefault(key, []).append(name)
-  return list(found.values())
+  return [sorted(them, key=lambda n: (".q_proj." not in n, n)) for them in found.values()]
 
 
 def orthogonal(x, settings):
