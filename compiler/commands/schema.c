@@ -248,9 +248,9 @@ static void add_argument_forms(json_t *root) {
     json_object_set_new(arguments, flag, json_pack("{s:s}", "$ref", reference));
   }
   json_object_set_new(properties, "MODEL_ARGS",
-                      json_pack("{s:s, s:s, s:o, s:b}", "description",
+                      json_pack("{s:s, s:[s, s], s:o, s:b}", "description",
                                 "Arguments of the training, as its command line has them.", "type", "object",
-                                "properties", arguments, "additionalProperties", 0));
+                                "null", "properties", arguments, "additionalProperties", 0));
 }
 
 /* Whether keys of the user's own may stand at the top: for interpolations to read, or as other forms of the
@@ -263,13 +263,12 @@ static bool has_variables(const writing *w) {
 
 static json_t *dialect_schema(const writing *w, const char *name) {
   const char *title = nxc_arena_printf(w->arena, "Training configuration of the dialect %s", name);
-  json_t *root =
-      json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}}", "$schema",
-                "https://json-schema.org/draft/2020-12/schema", "title", title, "description",
-                "Made by nxcfg schema; nxcfg validate checks much more.", "type", "object", "properties",
-                "additionalProperties", has_variables(w), "$defs", "interpolation", "type", "string", "title",
-                "reference", "pattern", INTERPOLATION, "exponent", "type", "string", "title", "number",
-                "pattern", EXPONENT);
+  json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:{}, s:b, s:{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}}",
+                           "$schema", "https://json-schema.org/draft/2020-12/schema", "title", title,
+                           "description", "Made by nxcfg schema; nxcfg validate checks much more.", "type",
+                           "object", "properties", "additionalProperties", has_variables(w), "$defs",
+                           "interpolation", "type", "string", "title", "reference", "pattern", INTERPOLATION,
+                           "exponent", "type", "string", "title", "number", "pattern", EXPONENT);
   for (size_t i = 0; i < w->dialect->n_options; i++) {
     const nxc_option_row *row = &w->dialect->options[i];
     if (nxc_in_version(row->versions, row->n_versions, w->version)) add_option(w, root, row);
