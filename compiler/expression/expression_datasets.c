@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { HEAD_BYTES = 34, SIZES_OF_A_READ = 4096 };
 
@@ -40,12 +41,18 @@ static int64_t count_tokens(FILE *file, uint64_t n) {
   return tokens;
 }
 
+static FILE *open_index(nxc_arena *arena, const char *prefix) {
+  const char *path = nxc_arena_printf(arena, "%s.idx", prefix);
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
+}
+
 /* Tokens that the training reads of a dataset; below 0 where there is no index of that name. */
 static int64_t tokens_of(nxc_evaluation *e, const char *prefix, const nxc_value *split) {
   static const char magic[9] = "MMIDIDX\0";
   unsigned char head[HEAD_BYTES];
   uint64_t version = 0, n = 0;
-  FILE *file = fopen(nxc_arena_printf(e->arena, "%s.idx", prefix), "rb");
+  FILE *file = open_index(e->arena, prefix);
   if (file == NULL) return -1;
   bool good = fread(head, sizeof head, 1, file) == 1 && memcmp(head, magic, sizeof magic) == 0;
   if (good) memcpy(&version, head + sizeof magic, sizeof version), memcpy(&n, head + 18, sizeof n);

@@ -86,4 +86,10 @@ result "a picture that cannot be written leaves what was there" $?
 result "a folder is no plan" $?
 "$nxcfg" show "$work/plan" --opps 2>&1 | grep -q "unknown option --opps"
 result "an unknown option is named" $?
+# ---- and what it does not wait for ----
+
+mkfifo "$work/data.idx"
+timeout 20 "$nxcfg" plan ../../../conf/neox/quickstart.yml --set train_iters=null --set train_epochs=1 \
+  --set "data_path=$work/data" >/dev/null 2>&1
+result "a pipe is no index of a dataset" $?
 finish
