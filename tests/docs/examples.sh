@@ -1,13 +1,13 @@
 #!/bin/sh
 # What conf/ shows: each configuration stands in the table of conf/README.md, opens with what it shows and the commands
-# that run it, is valid for nxrun without a warning, and trains by those very commands: 2 steps of the few of `quick`,
+# that run it, is valid for nxrun without a warning, and trains by those very commands: 2 steps of the one of `quick`,
 # or, with `all`, 5 steps of each. TAP.
 # usage: examples.sh quick|all SOURCE_ROOT NXCFG NXDATA [NXRUN]
 # SPDX-License-Identifier: Apache-2.0
 set -u
 . "$(dirname "$0")/../tap.sh"
 what=$1 source=$(realpath "$2") nxcfg=$(realpath "$3") nxdata=$(realpath "$4") nxrun=${5:+$(realpath "$5")}
-train="conf/neox/experts.yml conf/nxdt/orpo.yaml"
+train=conf/nxdt/orpo.yaml
 steps=2
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
