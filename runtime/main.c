@@ -173,7 +173,8 @@ static bool parse_option(int option, nxr_options *options, nxr_calibrate_options
     }
     case BACKEND:
       options->backend = optarg;
-      return nxk_backend_find(optarg) || nx_target_knows_backend(optarg); /* said later where it was not built */
+      return nxk_backend_find(optarg) ||
+             nx_target_knows_backend(optarg); /* said later where it was not built */
     case DEVICE: options->device = optarg; return optarg[0] != '\0';
     case DIRECTORY: options->directory = optarg; return optarg[0] != '\0';
     case RESUME: options->resume = true; return true;

@@ -200,7 +200,7 @@ typedef struct nx_run_names {
   double peak_flops; /* of all ranks' products a second, on the machine that the plan is for; 0: not known */
   uint32_t checkpoints; /* text: the folder that they are in; "": checkpoints in the run's */
   uint32_t keep_states; /* newest checkpoints that have the optimizer's states; 0: all */
-  uint32_t wandb;       /* text: folder in whose wandb/ there is an offline run for Weights & Biases; "": none */
+  uint32_t wandb; /* text: folder in whose wandb/ there is an offline run for Weights & Biases; "": none */
   uint32_t wandb_every; /* steps */
   uint32_t wandb_project, wandb_entity, wandb_name, wandb_group; /* texts; "": not said */
   uint32_t wandb_tags;  /* text: with line feeds between them */

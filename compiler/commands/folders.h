@@ -2,9 +2,9 @@
 /* FILEs of a command line, where one may be a folder: it stands for what may be a training's below it, every
  * *.yaml, *.yml and script (*.sh, *.slurm, *.sbatch).
  *
- * Names come sorted, those below . without it; files and folders whose names begin with a dot are left out, and so are links to
- * folders, what git ignores, and what `exclude` of .nxcfg.yaml names. A file that is named itself is never
- * left out. */
+ * Names come sorted, those below . without it; files and folders whose names begin with a dot are left out,
+ * and so are links to folders, what git ignores, and what `exclude` of .nxcfg.yaml names. A file that is
+ * named itself is never left out. */
 #ifndef NXC_COMMANDS_FOLDERS_H
 #define NXC_COMMANDS_FOLDERS_H
 

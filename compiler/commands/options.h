@@ -4,7 +4,8 @@
  * Everything points into argv. FILEs are independent configurations; an argument of the form KEY=VALUE that
  * is no file is an override. A command adds its own options as extras: a flag, a text, or a list of texts.
  * Options may stand before and after FILEs; `--` ends them, and what follows is FILEs, or the arguments of
- * a dialect that takes arguments or of the scripts in front of it. `--name=value` and `--name value` are alike. */
+ * a dialect that takes arguments or of the scripts in front of it. `--name=value` and `--name value` are
+ * alike. */
 #ifndef NXC_COMMANDS_OPTIONS_H
 #define NXC_COMMANDS_OPTIONS_H
 

@@ -78,7 +78,8 @@ static bool set_all(const setting *c) {
   return (world == NULL || set_from_command_line(c, NX_SETTING_MESH_WORLD, world, "--world-size")) && ok;
 }
 
-bool nxc_command_line_set(nxc_arena *arena, const nxc_request *request, nxc_compiled *compiled, nxc_sink *sink) {
+bool nxc_command_line_set(nxc_arena *arena, const nxc_request *request, nxc_compiled *compiled,
+                          nxc_sink *sink) {
   const setting c = {.arena = arena, .request = request, .sink = sink, .out = compiled};
   return set_all(&c);
 }

@@ -98,7 +98,8 @@ static bool read_texts(compilation *c) {
     if (!nxc_command_line_is_setting(request->sets[i])) sets[c->texts.n_sets++] = request->sets[i];
   if (request->n_arguments > 0)
     c->texts.arguments = nxc_front_join(c->arena, request->arguments, request->n_arguments);
-  const char *words = request->script_arguments ? request->script_arguments : c->out->project.script_arguments;
+  const char *words =
+      request->script_arguments ? request->script_arguments : c->out->project.script_arguments;
   if (words != NULL) c->texts.script_arguments = nxc_source_new(c->arena, "--args", words, strlen(words));
   c->texts.n_layers = origin->n_layers;
   origin->first = c->texts.first ? c->texts.first : c->texts.arguments;

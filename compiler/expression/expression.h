@@ -15,10 +15,10 @@
  * layout, renamed(names, table) the names that a table has for them: its entries are pairs, or texts
  * that are the same on both sides; what it lacks is left out; matched(patterns, n, names) how many of the
  * names of n layers, which have a # for the layer's number, each pattern of * and ? matches; minutes(x) is a
- * time in a text DD:HH:MM:SS; epoch_samples(prefixes, split, length) reads datasets, and is unknown where they
- * are not there. `/` of two integers is an integer when it divides exactly. `matches` (PCRE2, unanchored),
- * lower, basename, int, float, str, first_number, last_number, starts and ends work item by item on a
- * list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed;
+ * time in a text DD:HH:MM:SS; epoch_samples(prefixes, split, length) reads datasets, and is unknown where
+ * they are not there. `/` of two integers is an integer when it divides exactly. `matches` (PCRE2,
+ * unanchored), lower, basename, int, float, str, first_number, last_number, starts and ends work item by item
+ * on a list. Truth is Python's: null, 0, '' and [] are false. An expression is parsed once and never changed;
  * it knows its names, so a rule knows its inputs.
  */
 #ifndef NXC_EXPRESSION_H

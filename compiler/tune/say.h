@@ -3,8 +3,8 @@
  *
  * The chosen settings are composed into options; those that differ from the file's are edits of its text. The
  * text that results is read back whole: only where it has no error by the system's rules that the file has
- * not, no more warnings, and says what was chosen, is the layout accepted. Options that only place layers, and no
- * longer fit, are taken out. */
+ * not, no more warnings, and says what was chosen, is the layout accepted. Options that only place layers,
+ * and no longer fit, are taken out. */
 #ifndef NXC_TUNE_SAY_H
 #define NXC_TUNE_SAY_H
 

@@ -191,7 +191,8 @@ static bool make_folder(const char *path, nxr_fault *fault) {
          nxr_fault_set(fault, "cannot make %s, a folder for Weights & Biases: %s", path, strerror(errno));
 }
 
-/* The folder of a file of its own, named after the time; one that resumes in the same second takes the next. */
+/* The folder of a file of its own, named after the time; one that resumes in the same second takes the next.
+ */
 static bool make_run_folder(const char *folder, const char *id, time_t now, char path[PATH_BYTES],
                             nxr_fault *fault) {
   enum { MOST_SECONDS = 60 };

@@ -2,9 +2,9 @@
 /* Takes any bytes for a plan: it is refused with a reason and a place, or all that reads plans can read it.
  *
  * A plan's hashes guard its every byte, so an input is tried as it is and once more with its hashes made
- * right. What mutations change are fields of records: libFuzzer's in a search, and more than a thousand of every
- * seed in the normal run, always the same. Seeds are plans that the build has just compiled, so that all of
- * them are accepted. */
+ * right. What mutations change are fields of records: libFuzzer's in a search, and more than a thousand of
+ * every seed in the normal run, always the same. Seeds are plans that the build has just compiled, so that
+ * all of them are accepted. */
 #include "compiler/show/plan_dump.h"
 #include "tests/fuzz/plan_mutate.h"
 #include "tests/fuzz/replay.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds any bytes, as a configuration of each dialect, through the whole way to settings, and prints what
- * comes out. Defaults lists find own.yaml, which has the same bytes, part.yaml and group/part.yaml beside it. */
+ * comes out. Defaults lists find own.yaml, which has the same bytes, part.yaml and group/part.yaml beside it.
+ */
 #include "compiler/config/compile_settings.h"
 #include "compiler/render/render_document.h"
 #include "compiler/config/settings_json.h"

@@ -153,7 +153,8 @@ static const char *foreign_setting(const nxc_dialect *dialect, const char *text)
 
 static bool rule_has_remedy(const char *id) {
   bool has = false;
-  for (size_t i = 0; i < nxc_n_rules; i++) has = has || (strcmp(nxc_rules[i].id, id) == 0 && nxc_rules[i].fix != NULL);
+  for (size_t i = 0; i < nxc_n_rules; i++)
+    has = has || (strcmp(nxc_rules[i].id, id) == 0 && nxc_rules[i].fix != NULL);
   return has;
 }
 
@@ -164,7 +165,8 @@ static void check_remedies(const rule_case *c) {
     const char *path = foreign_setting(c->compiled.dialect, finding->fix);
     if (finding->fix == NULL && rule_has_remedy(finding->id))
       tap_report(false, "%s has no remedy that can be said in %s", finding->id, c->compiled.dialect->name);
-    if (path != NULL) tap_report(false, "%s tells a user of %s to change %s", finding->id, c->compiled.dialect->name, path);
+    if (path != NULL)
+      tap_report(false, "%s tells a user of %s to change %s", finding->id, c->compiled.dialect->name, path);
   }
 }
 

@@ -150,7 +150,8 @@ size_t nxc_report_missing(nxc_arena *arena, const nxc_node *node, nxc_sink *sink
   if (final->kind == NXC_NODE_SCALAR) {
     if (final->value.kind != NXC_MISSING) return 0;
     nxc_report(sink, "NX1214", NXC_SEVERITY_ERROR, nxc_node_span(node),
-               "give it a value in the file, or with --set", "%s is ???: it must be given a value before use", nxc_node_path(arena, node));
+               "give it a value in the file, or with --set", "%s is ???: it must be given a value before use",
+               nxc_node_path(arena, node));
     return 1;
   }
   size_t n = 0;

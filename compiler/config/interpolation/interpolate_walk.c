@@ -148,11 +148,11 @@ static nxc_step begin(nxc_evaluator *m, const char *key, size_t n_bytes, nxc_nod
 
 static nxc_step report_scalar(nxc_evaluator *m, const nxc_node *at, token next) {
   if (at->value.kind == NXC_MISSING)
-    return nxc_machine_fail(m, "NX1208", "give it a value in the file, or with --set", "%s is ???, which must be given a value",
-                            place_name(m, at));
-  return nxc_machine_fail(m, "NX1204", "end the reference there, or name a map", "%s is %s and holds no %.*s", place_name(m, at),
-                          at->sealed ? "a resolver's result" : nxc_machine_show(m, at, &at->value),
-                          (int)next.n_bytes, next.text);
+    return nxc_machine_fail(m, "NX1208", "give it a value in the file, or with --set",
+                            "%s is ???, which must be given a value", place_name(m, at));
+  return nxc_machine_fail(
+      m, "NX1204", "end the reference there, or name a map", "%s is %s and holds no %.*s", place_name(m, at),
+      at->sealed ? "a resolver's result" : nxc_machine_show(m, at, &at->value), (int)next.n_bytes, next.text);
 }
 
 static nxc_step finish(nxc_evaluator *m, nxc_node *at, bool lenient, nxc_item *item, bool *absent) {
@@ -160,8 +160,8 @@ static nxc_step finish(nxc_evaluator *m, nxc_node *at, bool lenient, nxc_item *i
   if (final->kind == NXC_NODE_SCALAR && final->value.kind == NXC_MISSING) {
     *absent = true;
     if (lenient) return NXC_STEP_DONE;
-    return nxc_machine_fail(m, "NX1208", "give it a value in the file, or with --set", "%s is ???, which must be given a value",
-                            place_name(m, at));
+    return nxc_machine_fail(m, "NX1208", "give it a value in the file, or with --set",
+                            "%s is ???, which must be given a value", place_name(m, at));
   }
   nxc_machine_note(m, at, NULL);
   *item = final->kind == NXC_NODE_SCALAR ? (nxc_item){.value = final->value} : (nxc_item){.node = final};

@@ -67,7 +67,8 @@ static void all_forward_then_back(generator *g) {
 }
 
 /* All passes of one direction of the interleaved schedule: micro-batches in groups of as many as there are
- * stages, or more, each group through all chunks of the stage. With one chunk a stage they are simply in order. */
+ * stages, or more, each group through all chunks of the stage. With one chunk a stage they are simply in
+ * order. */
 static pass *interleaved_passes(const generator *g, bool backward) {
   uint32_t n = g->n_micro_batches, width = g->group;
   pass *passes = nxc_arena_array(g->p->arena, (size_t)n * g->n_virtual, sizeof *passes);
@@ -269,8 +270,12 @@ static void open_lists(generator *g) {
 static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_schedule *schedule,
                            uint32_t stage) {
   bool evaluates = schedule->kind == NX_SCHEDULE_EVALUATE;
-  generator g = {.p = p, .stage = stage, .n_micro_batches = schedule->n_micro_batches,
-                 .most = (uint32_t)t->batch.n_micro, .n_virtual = p->n_chunks / p->n_stages, .group = t->layout.group,
+  generator g = {.p = p,
+                 .stage = stage,
+                 .n_micro_batches = schedule->n_micro_batches,
+                 .most = (uint32_t)t->batch.n_micro,
+                 .n_virtual = p->n_chunks / p->n_stages,
+                 .group = t->layout.group,
                  .evaluates = evaluates,
                  .shift = schedule->flags & NX_SCHEDULE_COMPRESSED ? NX_WHEN_COMPRESSED : 0};
   g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);

@@ -48,7 +48,8 @@ static const char *asked(const nxc_settings *s) {
   size_t n = nxc_settings_missed_arguments(s);
   if (n == 0) return "";
   return n == 1 ? "; the script reads $1 (--args tells it)"
-                : nxc_arena_printf(nxc_settings_arena(s), "; the script reads $1 to $%zu (--args tells them)", n);
+                : nxc_arena_printf(nxc_settings_arena(s), "; the script reads $1 to $%zu (--args tells them)",
+                                   n);
 }
 
 /* What one config.json tells is one finding. */

@@ -386,8 +386,8 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
     return read_command_line(&f, arguments) && document->complete;
   }
   if (arguments != NULL && arguments->kind == NXC_NODE_SCALAR && arguments->raw_bytes == 0) {
-    nxc_report(to->sink, "NX5922", NXC_SEVERITY_NOTE, arguments->at, NULL, "%s is empty: nothing of a training is told",
-               arguments->key);
+    nxc_report(to->sink, "NX5922", NXC_SEVERITY_NOTE, arguments->at, NULL,
+               "%s is empty: nothing of a training is told", arguments->key);
     return to->open = document->complete;
   }
   f.typed = !texts;
