@@ -35,6 +35,7 @@ static bool write_piece(nxr_wandb_file *wandb, uint8_t type, const uint8_t *byte
 
 static bool write_pieces(nxr_wandb_file *wandb, const uint8_t *bytes, size_t n_bytes) {
   static const uint8_t zeros[PIECE_HEADER];
+  bool begins = true; /* its first piece has no bytes where just the header has room */
   for (size_t at = 0; at < n_bytes;) {
     size_t room = BLOCK - wandb->n_bytes % BLOCK;
     if (room < PIECE_HEADER) {
@@ -42,10 +43,11 @@ static bool write_pieces(nxr_wandb_file *wandb, const uint8_t *bytes, size_t n_b
       continue;
     }
     size_t n = n_bytes - at < room - PIECE_HEADER ? n_bytes - at : room - PIECE_HEADER;
-    bool begins = at == 0, ends = at + n == n_bytes;
+    bool ends = at + n == n_bytes;
     uint8_t type = begins && ends ? WHOLE : begins ? FIRST : ends ? LAST : MIDDLE;
     if (!write_piece(wandb, type, bytes + at, n)) return false;
     at += n;
+    begins = false;
   }
   return true;
 }

@@ -55,25 +55,26 @@ static NxrWb__Record *read_record(FILE *file) {
 
 /* ---- a plan of which the file says something ---- */
 
-enum { LONG = 70000 }; /* a setting that takes more than two blocks */
-static char texts[2 * LONG + 800];
+enum { BLOCK = 32768, LONG = 70000 }; /* a setting that takes more than two blocks */
+static char texts[LONG + 800];
 static nx_setting_record settings[3];
 static nx_run_names names;
 static nx_plan plan;
 
+static uint32_t n_text_bytes;
+
 static uint32_t add_text(const char *text) {
-  static uint32_t n = 1;
-  uint32_t at = n;
+  uint32_t at = n_text_bytes;
   strcpy(texts + at, text);
-  n += (uint32_t)strlen(text) + 1;
+  n_text_bytes += (uint32_t)strlen(text) + 1;
   return at;
 }
 
-static void make_plan(const char *folder) {
-  static char words[LONG];
-  words[0] = '"';
-  memset(words + 1, 'x', LONG - 3);
-  words[LONG - 2] = '"';
+/* One of its settings is a text of `n_words` bytes, its quotes among them. */
+static void make_plan(const char *folder, size_t n_words) {
+  static char words[LONG + 1];
+  snprintf(words, sizeof words, "\"%0*d\"", (int)n_words - 2, 0);
+  n_text_bytes = 1;
   settings[0] = (nx_setting_record){.path = add_text("optimizer.lr"), .value = add_text("0.5")};
   settings[1] = (nx_setting_record){.path = add_text("optimizer.name"), .value = add_text("\"adamw\"")};
   settings[2] = (nx_setting_record){.path = add_text("data.path"), .value = add_text(words)};
@@ -103,7 +104,7 @@ static FILE *write_steps(uint64_t done, uint64_t n_steps, char path[512]) {
   return file;
 }
 
-static void next_is_run(FILE *file, bool resumes, char id[16]) {
+static void next_is_run(FILE *file, bool resumes, size_t n_words, char id[16]) {
   NxrWb__Record *record = read_record(file);
   assert_int_equal(record->record_case, NXR_WB__RECORD__RECORD_HEADER);
   nxr_wb__record__free_unpacked(record, NULL);
@@ -120,7 +121,7 @@ static void next_is_run(FILE *file, bool resumes, char id[16]) {
   assert_int_equal(run->config->n_update, 2);
   assert_string_equal(run->config->update[0]->key, "optimizer");
   assert_string_equal(run->config->update[0]->value_json, "{\"lr\":0.5,\"name\":\"adamw\"}");
-  assert_int_equal(strlen(run->config->update[1]->value_json), LONG - 1 + strlen("{\"path\":}"));
+  assert_int_equal(strlen(run->config->update[1]->value_json), n_words + strlen("{\"path\":}"));
   snprintf(id, 16, "%s", run->run_id);
   nxr_wb__record__free_unpacked(record, NULL);
 }
@@ -146,9 +147,9 @@ static void next_is_step(FILE *file, int64_t step) {
 static void has_a_row_for_each_step(void **state) {
   (void)state;
   char path[512], id[16], again[16], other[16];
-  make_plan(temporary_path(0, "curves"));
+  make_plan(temporary_path(0, "curves"), LONG);
   FILE *file = write_steps(0, 400, path);
-  next_is_run(file, false, id);
+  next_is_run(file, false, LONG, id);
   assert_int_equal(strlen(id), 8);
   assert_non_null(strstr(path, id));
   for (int64_t step = 1; step <= 400; step++) next_is_step(file, step);
@@ -159,21 +160,36 @@ static void has_a_row_for_each_step(void **state) {
   assert_null(read_record(file));
   fclose(file);
   file = write_steps(400, 1, path); /* in the same second */
-  next_is_run(file, true, again);
+  next_is_run(file, true, LONG, again);
   assert_string_equal(id, again);
   next_is_step(file, 401);
   fclose(file);
   file = write_steps(0, 1, path); /* a run that begins anew */
-  next_is_run(file, false, other);
+  next_is_run(file, false, LONG, other);
   assert_string_not_equal(id, other);
   fclose(file);
+}
+
+/* Wherever a record begins in a block: also where only a piece's header has room. */
+static void goes_on_in_the_next_block(void **state) {
+  (void)state;
+  enum { N_STEPS = 8, SHORTEST_RECORD = 100 };
+  char path[512], id[16];
+  for (size_t n_words = BLOCK - 1000; n_words < BLOCK - 1000 + 2 * SHORTEST_RECORD; n_words++) {
+    make_plan(temporary_path(0, "blocks"), n_words);
+    FILE *file = write_steps(0, N_STEPS, path);
+    next_is_run(file, false, n_words, id);
+    for (int64_t step = 1; step <= N_STEPS; step++) next_is_step(file, step);
+    fclose(file);
+    remove(path);
+  }
 }
 
 static void names_a_folder_that_cannot_be_made(void **state) {
   (void)state;
   nxr_wandb_file wandb;
   nxr_fault fault = {""};
-  make_plan("/proc/none");
+  make_plan("/proc/none", LONG);
   assert_false(nxr_wandb_open(&wandb, &plan, temporary_folder, 0, &fault));
   assert_non_null(strstr(fault.text, "cannot make /proc/none, a folder for Weights & Biases: "));
 }
@@ -181,6 +197,7 @@ static void names_a_folder_that_cannot_be_made(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(has_a_row_for_each_step),
+      cmocka_unit_test(goes_on_in_the_next_block),
       cmocka_unit_test(names_a_folder_that_cannot_be_made),
   };
   return cmocka_run_group_tests_name("wandb", tests, temporary_make, temporary_remove);
