@@ -1,9 +1,10 @@
 #!/bin/sh
 # A checkpoint of any layout is gone on with in any other: weights, what optimizers keep, scales, and step. TAP.
-# usage: any_mesh.sh NXRUN NXCFG NXDATA MPIEXEC
+# The trainings of as many ranks are one job: MPI takes longer to start than they do.
+# usage: any_mesh.sh NXRUN NXCFG NXDATA MPIEXEC TRAIN_PLANS
 # SPDX-License-Identifier: Apache-2.0
 set -u
-nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4
+nxrun=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") mpiexec=$4 train_plans=$(realpath "$5")
 . "$(dirname "$0")/lib.sh"
 
 small_training 'mesh: {world: 1}' 'batch: {micro: 1, global: 4}' 'optimizer: {name: adamw, zero_stage: 0, lr: 3e-3}' \
@@ -25,54 +26,59 @@ layout() { # KIND NAME RANKS [SETTING]...
   plan "$name" "mesh.world=$ranks" "$@"
   echo "$kind $name $ranks" >>layouts
 }
-train() { # NAME RANKS DIR [OPTION]...
-  name=$1 ranks=$2 dir=$3
-  shift 3
-  timeout 60 "$mpiexec" -n "$ranks" "$nxrun" "$name.bin" --dir "$dir" "$@" >out 2>&1 </dev/null
+# A folder for a training that begins with the plan of NAME, and perhaps with what another has reached.
+prepare() { # FOLDER NAME RANKS [FROM]
+  mkdir "$1" && ln "$2.bin" "$1/plan.bin" || exit 99
+  [ $# -lt 4 ] || cp -r "$4/run" "$1/run" || exit 99
+  echo "$3 $1" >>prepared
+}
+train_prepared() { # [WORD]...
+  for ranks in 1 2 4; do
+    timeout 280 "$mpiexec" -n $ranks "$train_plans" "$@" $(awk -v ranks=$ranks '$1 == ranks { print $2 }' prepared) \
+      >out.$ranks 2>&1 </dev/null || { cat out.$ranks >&2; report "the trainings on $ranks ranks" 1; }
+  done
+  rm prepared
 }
 losses() { sed -n 's/.*"step":[34],"loss":\([0-9.]*\),.*"grad_norm":\([0-9.]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
 
 # The losses and norms of the steps behind are those of the run that stayed where it was. What works by signs takes
 # another step where meshes round a gradient near 0 otherwise.
-follow() { # KIND FROM TO RANKS
+follow() { # KIND FROM TO
   tolerance=1e-4
   case $1 in lion | signsgd | rprop | fp8) tolerance=5e-3 ;; esac
-  cp -r "from-$2" moved && train "$3" "$4" moved --resume && losses moved >got &&
+  losses "$2-$3" >got &&
     paste "expected-$1" got | awk -v t=$tolerance 'function off(a, b) { return (a - b) * (a - b) > t * t * a * a }
-      off($1, $3) || off($2, $4) { bad = 1; print "# " $0 } END { exit bad || NR != 2 }' >>out
+      off($1, $3) || off($2, $4) { bad = 1; print "# " $0 } END { exit bad || NR != 2 }' >out
   report "$2, then $3" $?
-  rm -rf moved
 }
 
-# Every layout's checkpoint, and what a run becomes that stays on one rank.
-begin() {
-  while read -r kind name ranks; do
-    train "$name" "$ranks" "from-$name" --stop-after 2 || report "$name trains" 1
-  done <layouts
-  for kind in $(cut -d' ' -f1 layouts | uniq); do
-    cp -r "from-$kind-one" "whole-$kind" && train "$kind-one" 1 "whole-$kind" --resume
-    losses "whole-$kind" >"expected-$kind"
-  done
+# Every layout's checkpoint; then the runs that go on from it in another, each line of `pairs`, and one that stays on
+# one rank.
+compare() {
+  while read -r kind name ranks; do prepare "from-$name" "$name" "$ranks"; done <layouts
+  train_prepared stop=2
+  for kind in $(cut -d' ' -f1 layouts | uniq); do prepare "whole-$kind" "$kind-one" 1 "from-$kind-one"; done
+  while read -r _ from to ranks; do prepare "$from-$to" "$to" "$ranks" "from-$from"; done <pairs
+  train_prepared from=checkpoint
+  for kind in $(cut -d' ' -f1 layouts | uniq); do losses "whole-$kind" >"expected-$kind"; done
+  while read -r kind from to _; do follow "$kind" "$from" "$to"; done <pairs
 }
 every_pair() {
-  while read -r kind from _; do
-    while read -r other to ranks; do
-      [ "$kind" != "$other" ] || [ "$from" = "$to" ] || follow "$kind" "$from" "$to" "$ranks"
-    done <layouts
-  done <layouts
+  awk 'BEGIN { n = 0 }
+    { for (i = 0; i < n; i++) if (kind[i] == $1) { print $1, name[i], $2, $3; print $1, $2, name[i], ranks[i] }
+      kind[n] = $1; name[n] = $2; ranks[n++] = $3 }' layouts >pairs
 }
 # From each layout of a kind to the one below it, and from the last to the first.
 in_turn() {
-  while read -r kind from _; do
-    set -- $(awk -v from="$from" -v kind="$kind" '$1 == kind { if (!first) first = $2 " " $3; if (found) { print $2, $3; done = 1; exit }
-      found = $2 == from } END { if (!done) print first }' layouts)
-    [ "$1" = "$from" ] || follow "$kind" "$from" "$1" "$2"
-  done <layouts
+  awk 'function turn() { if (kind) print kind, last, first }
+    $1 != kind { turn(); kind = $1; first = $2 " " $3; last = "" }
+    { if (last) print kind, last, $2, $3; last = $2 }
+    END { turn() }' layouts >pairs
 }
 
 : >layouts
 layout dense one 1
-train dense-one 1 weights --stop-after 1 || exit 99
+"$nxrun" dense-one.bin --dir weights --stop-after 1 >out 2>&1 || exit 99
 layout dense tensor 2 mesh.tensor=2
 layout dense pipeline 2 mesh.pipeline=2
 layout dense context 2 mesh.context=2 attention.ring=true
@@ -94,8 +100,8 @@ layout fp16 zero1 2 optimizer.zero_stage=1
 layout fp8 one 1
 layout fp8 tensor 2 mesh.tensor=2
 layout fp8 zero1 2 optimizer.zero_stage=1
-begin
 every_pair
+compare
 
 : >layouts
 whole_tensors='muon adaptive_muon novograd sm3 sm3-momentum adafactor'
@@ -107,6 +113,6 @@ for kind in $elements $whole_tensors; do
   layout "$kind" zero1 2 optimizer.zero_stage=1
   layout "$kind" pipeline 2 mesh.pipeline=2
 done
-begin
 in_turn
+compare
 finish
