@@ -235,6 +235,12 @@ static void sum_chunk(void *y, nx_dtype y_type, const void *const *x, uint32_t n
   vec_copy(y, y_type, start, sum, NX_f32, 0, count);
 }
 
+static void sum_span(void *y, nx_dtype y_type, const void *const *x, uint32_t n_sources, nx_dtype x_type,
+                     cpu_span span) {
+  for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK)
+    sum_chunk(y, y_type, x, n_sources, x_type, start, vec_chunk_of(start, span.end));
+}
+
 static void sum_f64(double *y, const void *const *x, uint32_t n_sources, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     double sum = ((const double *)x[0])[i];
@@ -250,10 +256,10 @@ void CPU_NAME(cpu_sum)(const nxk_device *device, void *y, nx_dtype y_type, const
     sum_f64(y, x, n_sources, n);
     return;
   }
-#pragma omp parallel num_threads(n_threads)
-  {
-    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
-    for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK)
-      sum_chunk(y, y_type, x, n_sources, x_type, start, vec_chunk_of(start, span.end));
+  if (n_threads == 1 || n <= VEC_CHUNK) { /* a team, even of one, takes longer than a small sum */
+    sum_span(y, y_type, x, n_sources, x_type, (cpu_span){0, n});
+    return;
   }
+#pragma omp parallel num_threads(n_threads)
+  sum_span(y, y_type, x, n_sources, x_type, cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads));
 }

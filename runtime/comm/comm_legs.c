@@ -266,20 +266,31 @@ static nxr_message doubling_send(const nxr_collective *collective, uint32_t roun
 static const nxr_leg doubling = {.name = "doubling", .n_rounds = n_doublings, .n_steps = twice,
                                  .receive = doubling_receive, .send = doubling_send, .begin = place_own};
 
-static void whole_begin(nxr_collective *collective, uint32_t round) {
-  uint8_t *own = received(collective, collective->group->position);
-  if (round == 0) memcpy(own, collective->spec.x, collective->spec.axis * x_size(collective));
+/* At first its own terms alone, from where they are. */
+static nxr_message whole_send(const nxr_collective *collective, uint32_t round, uint32_t step) {
+  nxr_message own = doubling_send(collective, round, step);
+  if (round == 0 && own.n_bytes > 0)
+    own.bytes = collective->spec.x, own.n_bytes = collective->spec.axis * x_size(collective);
+  return own;
+}
+
+/* For the rounds to come. */
+static void whole_meanwhile(nxr_collective *collective, uint32_t round) {
+  if (round > 0 || n_doublings(collective) == 1) return;
+  memcpy(received(collective, collective->group->position), collective->spec.x,
+         collective->spec.axis * x_size(collective));
 }
 
 static void whole_end(nxr_comm *comm, nxr_collective *collective, uint32_t round) {
   if (round + 1 < n_doublings(collective)) return;
   for (uint32_t i = 0; i < collective->group->size; i++) collective->sources[i] = received(collective, i);
+  collective->sources[collective->group->position] = collective->spec.x;
   nxr_comm_sum(comm, collective, collective->spec.y, collective->spec.axis);
 }
 
 static const nxr_leg whole = {.name = "whole", .n_rounds = n_doublings, .n_steps = twice,
-                              .receive = doubling_receive, .send = doubling_send,
-                              .begin = whole_begin, .end = whole_end};
+                              .receive = doubling_receive, .send = whole_send,
+                              .meanwhile = whole_meanwhile, .end = whole_end};
 
 /* ---- parts that are cut ---- */
 

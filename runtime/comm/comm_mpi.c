@@ -5,6 +5,7 @@
  * enough: the members start alike, an earlier start with the same tag is over on the side that goes on, and
  * messages of one tag between two ranks keep their order. So few tags do: MPI promises no more than 32767.
  *
+ * Requests are made anew at each start: MPICH's persistent ones are no faster (tests/bench/requests_speed).
  * Of a round MOST_UNDER_WAY messages each way are under way at a time, in the order of its steps, so a
  * collective needs as many requests however large its group is. Parts that wait for each other stand in a
  * room that is lent while the collective is under way: there are few rooms, since a rank has few such
@@ -23,6 +24,7 @@ enum { MOST_UNDER_WAY = 16, N_ROOMS = 4 };
 typedef struct lane {
   uint32_t n_begun, n_done;
   MPI_Request requests[MOST_UNDER_WAY]; /* of steps [n_done, n_begun), in turns */
+  uint32_t peers[MOST_UNDER_WAY];       /* positions of the members at their other ends */
 } lane;
 
 typedef struct courier {
@@ -173,6 +175,7 @@ static void fill_lane(const nxr_comm *comm, const nxr_collective *collective, la
     nxr_message at = (sends ? leg->send : leg->receive)(collective, rider->round, own->n_begun);
     MPI_Request *request = &own->requests[own->n_begun % MOST_UNDER_WAY];
     *request = MPI_REQUEST_NULL;
+    own->peers[own->n_begun % MOST_UNDER_WAY] = at.position;
     if (at.n_bytes > 0) (sends ? send : receive)(comm, collective, &at, request);
   }
 }
@@ -212,20 +215,13 @@ static void p2p_start(nxr_comm *comm, nxr_collective *collective) {
   if (take_room(comm, collective)) begin(comm, collective);
 }
 
-/* The member at the other end of the first message that is not complete. */
-static uint32_t awaited(const nxr_collective *collective, bool sends) {
-  const courier *own = courier_of(collective);
-  const lane *at = sends ? &own->out : &own->in;
-  const nxr_leg *leg = leg_of(own);
-  return (sends ? leg->send : leg->receive)(collective, own->round, at->n_done).position;
-}
-
 static bool round_complete(const nxr_comm *comm, nxr_collective *collective) {
   courier *own = courier_of(collective);
   bool received = move_lane(comm, collective, &own->in, false);
   bool looks = received || own->out.n_begun < own->n_steps; /* else nothing depends on what was sent yet */
   bool sent = looks && move_lane(comm, collective, &own->out, true);
-  if (!received || !sent) collective->waits_for = awaited(collective, received);
+  const lane *late = received ? &own->out : &own->in;
+  if (!received || !sent) collective->waits_for = late->peers[late->n_done % MOST_UNDER_WAY];
   return received && sent;
 }
 
