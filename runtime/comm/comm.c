@@ -193,6 +193,8 @@ void nxr_comm_move_all(nxr_comm *comm) {
 
 void nxr_comm_progress(nxr_comm *comm) {
   if (comm->mover == NXR_MOVED_BY_OPERATORS && comm->n_active) nxr_comm_move_all(comm);
+  if (comm->to_wake) nxr_comm_wake(comm);
+  comm->to_wake = false;
 }
 
 static uint64_t peer_beats(const nxr_comm *comm, uint32_t rank) {
@@ -214,7 +216,7 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   comm->active[comm->n_active++] = collective;
   nxr_staged_begin(comm, collective);
   has_begun(comm, collective);
-  nxr_comm_wake(comm);
+  comm->to_wake = true;
   nxr_comm_unlock(comm);
 }
 
@@ -248,7 +250,7 @@ static bool poll(nxr_comm *comm, nxr_collective *collective, uint32_t polls, nxr
   if (collective->active && polls % POLLS_PER_CLOCK == 0) look_at_peer(comm, collective, patience);
   bool complete = !collective->active;
   comm->rank_waits = !complete;
-  if (complete && comm->n_active > 0) nxr_comm_wake(comm);
+  comm->to_wake = complete && comm->n_active > 0;
   nxr_comm_unlock(comm);
   return complete;
 }

@@ -63,8 +63,8 @@ void nxr_comm_name_transfer(const nxr_comm *comm, nxr_collective *collective, ui
 void nxr_comm_start(nxr_comm *comm, nxr_collective *collective);
 /* Returns at once where the collective was not started since its last wait. */
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective);
-/* Moves along what was started, as far as the peers have come: copies and sums whatever is ready, waits for
- * nothing. */
+/* Before what takes a while. Moves along what was started, as far as the peers have come: copies and sums
+ * whatever is ready, waits for nothing; or has the thread do so (comm_thread.c). */
 void nxr_comm_progress(nxr_comm *comm);
 
 /* Whether any rank says true; meets all ranks. */

@@ -94,6 +94,7 @@ static bool load_micro_batch(nxr_exec *exec, uint32_t micro_batch, nxr_fault *fa
   const nxr_batch *batch = &exec->batch;
   bool same_batch = exec->loaded_number == exec->number && exec->loaded_set == exec->set;
   if (!exec->data || (exec->loaded == micro_batch && same_batch)) return true;
+  nxr_comm_progress(exec->machine->comm);
   if (!nxr_data_read(exec->data, exec->set, exec->number, micro_batch, batch, fault)) return false;
   write_batch(exec->machine, batch);
   exec->loaded = micro_batch, exec->loaded_number = exec->number, exec->loaded_set = exec->set;
@@ -173,7 +174,7 @@ static void run_program(nxr_exec *exec, const nx_item *item, uint64_t step) {
     if (!(plan->operators[index].when & when)) continue;
     machine->running = index;
     nxr_comm_beat(machine->comm, step + 1, index);
-    nxr_comm_progress(machine->comm);
+    if (machine->kernels[index].backend) nxr_comm_progress(machine->comm);
     if (exec->watch && exec->watch->operator == index) exec->watch->look(exec->watch->context, frame);
     if (is_recorded(exec)) record_operator(exec, item, frame, index);
     else if (exec->timers && exec->timers->by_operator) time_operator(exec, item, frame, index);

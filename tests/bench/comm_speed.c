@@ -153,8 +153,8 @@ static void measure_beneath(bench *at, nx_op op, uint64_t n, int n_rounds) {
     nxr_comm_start(at->comm, collective);
     double start = MPI_Wtime();
     for (int piece = 0; piece < 8; piece++) {
-      usleep((useconds_t)(work / 8));
       nxr_comm_progress(at->comm);
+      usleep((useconds_t)(work / 8));
     }
     double worked = 1e6 * (MPI_Wtime() - start);
     nxr_comm_wait(at->comm, collective);
