@@ -198,8 +198,8 @@ static void begin_round(const nxr_comm *comm, nxr_collective *collective) {
   if (own->round == 0) own->n_rounds = leg->n_rounds(collective), own->n_steps = leg->n_steps(collective);
   own->in.n_begun = own->in.n_done = own->out.n_begun = own->out.n_done = 0;
   if (leg->begin) leg->begin(collective, own->round);
+  fill_lane(comm, collective, &own->out, true); /* first: it takes its while */
   fill_lane(comm, collective, &own->in, false);
-  fill_lane(comm, collective, &own->out, true);
   if (leg->meanwhile) leg->meanwhile(collective, own->round);
 }
 

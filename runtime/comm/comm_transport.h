@@ -126,7 +126,7 @@ struct nxr_comm {
   pthread_mutex_t lock;
   pthread_cond_t started;
   bool ends, rank_waits;
-  bool to_wake; /* the rank's: something is under way, and the thread may sleep; no use where it waits at once */
+  bool to_wake; /* the rank's own: where it goes on, the thread has something to move */
   fenv_t environment;
   nxk_device *thread_device;
 };
