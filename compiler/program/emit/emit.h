@@ -48,6 +48,27 @@ uint32_t nxc_emit_record(nxc_emitter *emitter, nx_section_type type, const void 
 uint32_t nxc_emit_string(nxc_emitter *emitter, const char *text);
 uint32_t nxc_emit_provenance_text(nxc_emitter *emitter, const char *text);
 
+/* emit.c: the graph whose records are written from now on; a value of it in the plan, NX_NONE for none. */
+void nxc_emit_enter(nxc_emitter *emitter, uint32_t graph);
+uint32_t nxc_emit_value_of(const nxc_emitter *emitter, nxc_id id);
+
+/* emit_values.c: of the graph that is entered; arenas are those of all. */
+void nxc_emit_values(nxc_emitter *emitter);
+void nxc_emit_ranges(nxc_emitter *emitter);
+void nxc_emit_arenas(nxc_emitter *emitter);
+
+/* emit_pieces.c */
+void nxc_emit_pieces(nxc_emitter *emitter);
+void nxc_emit_parameter_groups(nxc_emitter *emitter);
+void nxc_emit_fixed_values(nxc_emitter *emitter);
+
+/* emit_programs.c */
+void nxc_emit_programs(nxc_emitter *emitter);
+void nxc_emit_schedule(nxc_emitter *emitter);
+
+/* emit_run.c */
+void nxc_emit_run(nxc_emitter *emitter);
+
 /* emit_settings.c: settings, provenance, names of the run. */
 void nxc_emit_settings(nxc_emitter *emitter);
 void nxc_emit_run_names(nxc_emitter *emitter);
