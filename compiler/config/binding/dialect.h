@@ -111,6 +111,9 @@ bool nxc_binding_read_model_text(nxc_binding *binding, const nxc_source *text);
  * required ones lack, what nxrun refuses; then sets settings. */
 void nxc_binding_apply(nxc_binding *binding);
 
+/* Of it, the required ones that lack (dialect_required.c). */
+void nxc_binding_check_required(nxc_binding *binding);
+
 /* Whether the document is for a code that grew out of the system: told by an option that it alone has. */
 void nxc_binding_find_relative(nxc_binding *binding);
 /* Sets what options of its own say, as far as that is known: for estimates. */
@@ -136,6 +139,8 @@ const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *
 nxc_scope nxc_binding_scope(nxc_binding *binding);
 /* NULL: unknown. A failed expression is unknown too. */
 const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *expression);
+/* Whether a condition is known and holds. */
+bool nxc_binding_is_true(nxc_binding *binding, const nxc_bound *current, const char *condition);
 /* The option's value that would make this of it, as nxc_expression_invert finds it. */
 const nxc_value *nxc_binding_invert(nxc_binding *binding, const char *expression, const nxc_value *result);
 /* Whether a key of this name may be one of the users' own: their modules read it. "data." asks about the
