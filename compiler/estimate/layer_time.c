@@ -141,7 +141,7 @@ static void add_tensor(const nxc_clock *c, nxc_passes *p) {
   double seconds =
       4 * one * (1 - c->traits.hides_tensor); /* two all-reduces, or gathers and scattered sums */
   p->forward.parts[NXC_SPENT_TENSOR] += seconds;
-  p->backward.parts[NXC_SPENT_TENSOR] += seconds;
+  p->backward.parts[NXC_SPENT_TENSOR] += seconds * c->traits.tensor_back;
 }
 
 /* Heads are exchanged for sequence before the attention and back after it, which nothing hides; keys and

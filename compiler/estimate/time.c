@@ -23,8 +23,9 @@ static void add_gathers(const nxc_clock *c, nxc_passes *p, double elements, nxc_
   if (z->zero < 3 || group.size <= 1) return;
   double gather = nxc_gather_s(c->machine, group, fmin(2, z->param_bytes) * elements);
   double scatter = nxc_gather_s(c->machine, group, z->reduce_bytes * elements);
-  double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * elements);
-  double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * elements) + (z->reshards ? copy : 0);
+  double copied = c->traits.copies_gathered * elements;
+  double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * copied);
+  double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * copied) + (z->reshards ? copy : 0);
   double often = c->traits.gathers_once ? 1 / z->micro_batches : 1;
   double back = (z->reshards ? gather : 0) + z->trained * scatter;
   double under = c->traits.hides_gather * nxc_pass_s(&p->forward),

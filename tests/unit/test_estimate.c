@@ -80,17 +80,21 @@ static void test_state(void **unused) {
 
 /* FSDP2 holds fp32 shards, of eight ranks 16 bytes of a parameter in all: parameter, gradient and two
  * moments; beside them gradients of one layer, in bf16 and in the type of their reduction, before they are
- * divided. */
+ * divided. Without fp32 parameters the shards of parameters and gradients are in bf16. */
 static void test_fsdp(void **unused) {
   (void)unused;
-  estimate e = estimate_of("xorl", MODEL "mesh.world=8 optimizer.zero_stage=3");
-  nxc_own_memory m = first_stage(&e);
-  double layer = 12.0 * 2048 * 2048 + 2 * 2048;
-  near_to("parameters", m.parts[NXC_PART_PARAMETERS], 4 * parameters / 8, 1e-3);
-  near_to("moments", m.parts[NXC_PART_OPTIMIZER], 8 * parameters / 8, 1e-3);
-  near_to("gradients", m.parts[NXC_PART_GRADIENTS], 4 * parameters / 8 + (2 + e.sizes.reduce_bytes) * layer,
-          1e-3);
-  program_end(&e.c);
+  static const char *const changes[] = {MODEL "mesh.world=8 optimizer.zero_stage=3",
+                                        MODEL "mesh.world=8 optimizer.zero_stage=3 "
+                                              "precision.master_weights=false"};
+  for (int narrow = 0; narrow < 2; narrow++) {
+    estimate e = estimate_of("xorl", changes[narrow]);
+    nxc_own_memory m = first_stage(&e);
+    double layer = 12.0 * 2048 * 2048 + 2 * 2048, shard = (narrow ? 2 : 4) * parameters / 8;
+    near_to("parameters", m.parts[NXC_PART_PARAMETERS], shard, 1e-3);
+    near_to("moments", m.parts[NXC_PART_OPTIMIZER], 8 * parameters / 8, 1e-3);
+    near_to("gradients", m.parts[NXC_PART_GRADIENTS], shard + (2 + e.sizes.reduce_bytes) * layer, 1e-3);
+    program_end(&e.c);
+  }
 }
 
 /* Low-rank adapters: of a frozen layer h^2 * 12 there are gradients and moments of the adapters alone. */

@@ -61,6 +61,22 @@ static void test_copies(void **unused) {
   assert_true(none > first); /* an all-reduce, where parameters are half as wide as what is scattered */
 }
 
+/* Products that DTensor divides sum the gradient of their input each for itself; XLA's go on beneath the
+ * products, and what it gathers lies where it is read. */
+static void test_tensor(void **unused) {
+  (void)unused;
+#define DIVIDED MODEL "mesh.world=2 mesh.tensor=2 batch.global=4 model.activation=swiglu "
+  double divided = spent("xorl", "h100", DIVIDED "sequence_parallel=true", NXC_SPENT_TENSOR);
+  double whole = spent("xorl", "h100", DIVIDED, NXC_SPENT_TENSOR);
+  assert_true(divided > 0 && fabs(whole / divided - (2 + 5) / 4.0) < 1e-6);
+  double open = spent("nxdt", "h100", DIVIDED, NXC_SPENT_TENSOR);
+  double hidden = spent("nxdt", "h100", DIVIDED "tensor.overlap=true", NXC_SPENT_TENSOR);
+  assert_true(open > 0 && fabs(hidden / open - 0.35) < 1e-6);
+#define BENEATH SHARDED " reduce.overlap=true gather.overlap=true"
+  assert_true(spent("nxdt", "h100", BENEATH, NXC_SPENT_DATA) <
+              0.9 * spent("xorl", "h100", BENEATH, NXC_SPENT_DATA));
+}
+
 /* Rows go to experts beneath the work of another micro-batch, and take some of the device's units from it;
  * a single micro-batch has nothing to go beneath. */
 static void test_experts(void **unused) {
@@ -295,11 +311,12 @@ static void test_host_shapes(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gathers),  cmocka_unit_test(test_copies),      cmocka_unit_test(test_experts),
-      cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),     cmocka_unit_test(test_casts),
-      cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),    cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions), cmocka_unit_test(test_fp4),
-      cmocka_unit_test(test_hosts),    cmocka_unit_test(test_context),     cmocka_unit_test(test_host_shapes),
+      cmocka_unit_test(test_gathers),     cmocka_unit_test(test_copies),   cmocka_unit_test(test_tensor),
+      cmocka_unit_test(test_experts),     cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_casts),       cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
+      cmocka_unit_test(test_attention),   cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions),
+      cmocka_unit_test(test_fp4),         cmocka_unit_test(test_hosts),    cmocka_unit_test(test_context),
+      cmocka_unit_test(test_host_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
