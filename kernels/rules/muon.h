@@ -5,6 +5,7 @@
 #define KERNELS_RULES_MUON_H
 
 #include "kernels/rules/step.h"
+#include "schema/muon_scale.h"
 
 /* Of muon: the mean of gradients, and the direction that is made orthogonal. */
 static inline void rule_muon_direction(const rule_step *step, real *restrict m, const real *restrict g,
@@ -25,8 +26,8 @@ static inline void rule_muon_direction(const rule_step *step, real *restrict m, 
 
 /* Of the update of a tensor of this shape. */
 static inline double rule_muon_scale(const rule_step *step, double rows, double columns) {
-  const double scales[] = {1, sqrt(fmax(1, rows / columns)), sqrt(fmax(rows, columns)), sqrt(rows / columns)};
-  return step->number[NX_muon_update_factor] * scales[(int)step->number[NX_muon_update_scale]];
+  return step->number[NX_muon_update_factor] *
+         nx_muon_scale((int)step->number[NX_muon_update_scale], rows, columns);
 }
 
 /* Where its decay is cautious, only what the update makes smaller is decayed. */
@@ -100,7 +101,8 @@ typedef struct rule_muon_rows {
   double rows[RULE_MUON_ROWS][3];
 } rule_muon_rows;
 
-#define RULE_MUON_SIMPLE {3.4445, -4.7750, 2.0315}
+#define RULE_MUON_SIMPLE                                                                                     \
+  { 3.4445, -4.7750, 2.0315 }
 static const rule_muon_rows rule_muon_sets[] = {
     {1, false, {RULE_MUON_SIMPLE}},
     {5,

@@ -286,8 +286,7 @@ typedef struct nxc_graph {
   nxc_fixed_value *fixed; /* the same in all graphs of a plan */
   size_t n_fixed;
   nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */
-  nxc_id
-      *mixture_loads;  /* per layer of the model: the load in its loss; NULL or 0: its router's own counts */
+  nxc_id *mixture_loads; /* of each layer: the load in its loss; NULL or 0: its router's own counts */
   nxc_id tied;         /* a parameter of this graph that is both embedding and output matrix; 0: none */
   nxc_id tied_gradient; /* its gradient as the output matrix, until both are added */
   nxc_fp8_product *fp8_products;

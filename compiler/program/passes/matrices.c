@@ -2,8 +2,8 @@
 #include "compiler/program/passes/matrices.h"
 
 #include "compiler/program/model/parameters.h"
+#include "schema/muon_scale.h"
 
-#include <math.h>
 #include <string.h>
 
 /* What optimizer.joined may name: parts that stand one below the other. */
@@ -56,12 +56,6 @@ bool nxc_matrix_is_first(const nxc_graph *graph, size_t piece) {
   return true;
 }
 
-/* As kernels/rules/muon.h scales by a form, by the place of its name in schema/optimizers.def. */
-static double scale_of(int64_t kind, double rows, double columns) {
-  const double scales[] = {1, sqrt(fmax(1, rows / columns)), sqrt(fmax(rows, columns)), sqrt(rows / columns)};
-  return scales[kind];
-}
-
 double nxc_matrix_factor(const nxc_training *t, const nxc_piece_node *matrix) {
   const nxc_optimizer *o = &t->optimizer;
   bool of_expert = matrix->part >= NXC_PART_EXPERT_GATE && matrix->part <= NXC_PART_EXPERT_DOWN;
@@ -69,7 +63,9 @@ double nxc_matrix_factor(const nxc_training *t, const nxc_piece_node *matrix) {
   bool down = matrix->part == NXC_PART_EXPERT_DOWN;
   bool gated = nxc_model_layer(&t->model, matrix->layer)->ffn.activation->gated;
   double hidden = (double)t->model.hidden, width = (double)t->model.mixture->hidden;
-  int64_t kind = (int64_t)o->update.numbers[NX_muon_update_scale];
-  double own = scale_of(kind, (double)matrix->logical_rows, down ? width : hidden);
-  return (down ? scale_of(kind, width, hidden) : scale_of(kind, hidden, (gated ? 2 : 1) * width)) / own;
+  int form = (int)o->update.numbers[NX_muon_update_scale];
+  double own = nx_muon_scale(form, (double)matrix->logical_rows, down ? width : hidden);
+  double of_stack =
+      down ? nx_muon_scale(form, width, hidden) : nx_muon_scale(form, hidden, (gated ? 2 : 1) * width);
+  return of_stack / own;
 }

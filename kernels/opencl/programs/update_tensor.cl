@@ -6,6 +6,7 @@
 #ifdef IS_adamw_8bit
 #include "schema/dynamic8.h"
 #endif
+#include "schema/muon_scale.h"
 
 typedef struct step_values {
   double lr, decay, scale, count;
@@ -118,13 +119,7 @@ kernel void muon_apply(OPERANDS) {
 }
 
 /* From here on call.round is the number of rounds. */
-static double update_scale(double rows, double columns, int by) {
-  return by == update_scale_tall       ? sqrt(fmax(1.0, rows / columns))
-         : by == update_scale_spectral ? sqrt(fmax(rows, columns))
-         : by == update_scale_rms      ? sqrt(rows / columns)
-                                       : 1;
-}
-#define SCALE_OF_UPDATE (A_update_factor * update_scale(ROWS, COLUMNS, A_update_scale))
+#define SCALE_OF_UPDATE (A_update_factor * nx_muon_scale(A_update_scale, ROWS, COLUMNS))
 
 #ifdef IS_adaptive_muon
 /* Of each row, where there are no fewer rows than columns, or else of each column: its sum of squares in the
