@@ -355,6 +355,7 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_onebit_apply] = ELEMENTWISE("onebit", "onebit_apply"),
     [NX_OP_add_up] = ELEMENTWISE("pointwise", "add_up"),
     [NX_OP_jitter] = ELEMENTWISE("pointwise", "jitter"),
+    [NX_OP_random_logits] = ELEMENTWISE("pointwise", "random_logits"),
     [NX_OP_clip_scale] = {"reduction", {{"clip_scale", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_segment] = {"reduction", {{"segment", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_bias_add] = ELEMENTWISE("pointwise", "bias_add"),

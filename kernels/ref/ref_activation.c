@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations, gated or not, and dropout: element by element, each read before it is overwritten. */
 #include "kernels/ref/ref.h"
+#include "schema/normal.h"
 #include "schema/philox.h"
 
 #include <math.h>
@@ -51,8 +52,7 @@ static double mish_slope(double x) {
 
 static double slope_of(nx_activation function, double x) {
   switch (function) {
-  case NX_ACTIVATION_GELU:
-    return 0.5 * (1 + erf(x * SQRT_HALF)) + x * INVERSE_SQRT_2_PI * exp(-0.5 * x * x);
+  case NX_ACTIVATION_GELU: return 0.5 * (1 + erf(x * SQRT_HALF)) + x * INVERSE_SQRT_2_PI * exp(-0.5 * x * x);
   case NX_ACTIVATION_GELU_TANH: return gelu_tanh_slope(x);
   case NX_ACTIVATION_RELU: return x > 0 ? 1 : 0;
   case NX_ACTIVATION_SQUARED_RELU: return x > 0 ? 2 * x : 0;
@@ -141,9 +141,10 @@ void ref_activation_grad(const ref_call *call) {
     ref_store(&dx, i, ref_load(&dy, i) * slope_of(function_of(call), ref_load(&x, i)));
 }
 
-/* What each element is multiplied by, from the random word that its sample, token and feature have. dropout
- * and jitter have their attributes at the same places. */
-static void multiply_randomly(const ref_call *call, double (*factor)(uint32_t word, double attribute)) {
+/* What each element becomes by the random word that its sample, token and feature have. All these operators
+ * have their attributes at the same places. */
+static void change_randomly(const ref_call *call,
+                            double (*changed)(double x, uint32_t word, double attribute)) {
   ref_operand x = ref_in(call, 0), samples = ref_in(call, 1), y = ref_out(call, 0);
   ref_operand places = call->operator->n_in > 2 ? ref_in(call, 2) : samples;
   double attribute = ref_real(call, 0);
@@ -160,24 +161,33 @@ static void multiply_randomly(const ref_call *call, double (*factor)(uint32_t wo
       int64_t feature = first + col;
       if (col == 0 || feature % 4 == 0)
         words = nx_philox_dropout(call->frame->seed, tensor_id, sample, token, (uint32_t)(feature / 4));
-      double by = factor(words.word[feature % 4], attribute);
-      ref_store(&y, row * width + col, by == 0 ? 0 : ref_load(&x, row * width + col) * by);
+      int64_t at = row * width + col;
+      ref_store(&y, at, changed(ref_load(&x, at), words.word[feature % 4], attribute));
     }
   }
 }
 
-static double kept(uint32_t word, double probability) {
-  return nx_philox_keeps(word, nx_philox_threshold(probability)) ? 1 / (1 - probability) : 0;
+static double kept(double x, uint32_t word, double probability) {
+  return nx_philox_keeps(word, nx_philox_threshold(probability)) ? x * (1 / (1 - probability)) : 0;
 }
 
 void ref_dropout(const ref_call *call) {
-  multiply_randomly(call, kept);
+  change_randomly(call, kept);
 }
 
-static double noise(uint32_t word, double width) {
-  return 1 + width * ((word + 0.5) / 2147483648.0 - 1);
+static double noisy(double x, uint32_t word, double width) {
+  return x * (1 + width * ((word + 0.5) / 2147483648.0 - 1));
 }
 
 void ref_jitter(const ref_call *call) {
-  multiply_randomly(call, noise);
+  change_randomly(call, noisy);
+}
+
+static double drawn(double x, uint32_t word, double deviation) {
+  (void)x;
+  return deviation * nx_normal(word);
+}
+
+void ref_random_logits(const ref_call *call) {
+  change_randomly(call, drawn);
 }

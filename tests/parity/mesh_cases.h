@@ -123,6 +123,7 @@ static const struct family {
     {"experts", MIXTURE("2") SET("moe.normalize_top_k", "true") SET("moe.z_loss_coef", "0.01"), expert_meshes,
      sizeof expert_meshes / sizeof *expert_meshes},
     {"experts-jitter", MIXTURE("2") SET("moe.input_jitter", "0.2"), few_expert_meshes, 3},
+    {"experts-random", MIXTURE("2") SET("moe.random_logits", "true"), few_expert_meshes, 3},
     {"experts-gathered", MIXTURE("2") SET("moe.pre_softmax", "false"), gather_meshes, 4},
     {"experts-capacity", MIXTURE("2") SET("moe.capacity_factor", "0.8") SET("moe.aux_loss_scope", "sequence"),
      few_expert_meshes, 3},

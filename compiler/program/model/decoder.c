@@ -41,9 +41,9 @@ nx_attribute nxc_decoder_dropout_key(nxc_graph *graph, int key) {
   return nxc_attribute(graph, &number);
 }
 
-/* Elements of x times random numbers, which dropout and jitter draw with the same attributes. */
-static nxc_id multiply_randomly(const nxc_decoder *d, nx_op op, nxc_id x, double attribute, int key,
-                                nxc_rank_number first_token, const nxc_rank_number *first_feature) {
+/* Elements of x changed by random numbers, which all such operators draw with the same attributes. */
+static nxc_id change_randomly(const nxc_decoder *d, nx_op op, nxc_id x, double attribute, int key,
+                              nxc_rank_number first_token, const nxc_rank_number *first_feature) {
   if (attribute <= 0) return x;
   nxc_graph *graph = d->graph;
   nx_attribute id = nxc_decoder_dropout_key(graph, key);
@@ -61,12 +61,18 @@ static nxc_id multiply_randomly(const nxc_decoder *d, nx_op op, nxc_id x, double
 
 nxc_id nxc_decoder_dropout(const nxc_decoder *d, nxc_id x, double probability, int key,
                            nxc_rank_number first_token, const nxc_rank_number *first_feature) {
-  return multiply_randomly(d, NX_OP_dropout, x, probability, key, first_token, first_feature);
+  return change_randomly(d, NX_OP_dropout, x, probability, key, first_token, first_feature);
 }
 
 nxc_id nxc_decoder_jitter(const nxc_decoder *d, nxc_id x, double width) {
   const nxc_rank_number first = nxc_rank_number_of(0);
-  return multiply_randomly(d, NX_OP_jitter, x, width, NXC_KEY_ROUTER, nxc_decoder_first_token(d), &first);
+  return change_randomly(d, NX_OP_jitter, x, width, NXC_KEY_ROUTER, nxc_decoder_first_token(d), &first);
+}
+
+nxc_id nxc_decoder_random_logits(const nxc_decoder *d, nxc_id logits) {
+  const nxc_rank_number first = nxc_rank_number_of(0);
+  return change_randomly(d, NX_OP_random_logits, logits, 1, NXC_KEY_LOGITS, nxc_decoder_first_token(d),
+                         &first);
 }
 
 nxc_id nxc_decoder_leave_region(const nxc_decoder *d, nxc_id x, nx_dtype type) {

@@ -54,7 +54,7 @@ static nxc_id feed_forward(const nxc_decoder *d, nxc_id x) {
   int64_t tensor = d->t->layout.tensor;
   if (mixture == NULL)
     return dense(d, nxc_decoder_enter_region(d, x), NXC_PART_GATE, ffn->width / tensor, "up");
-  nxc_id y = nxc_moe_layer(d->graph, d->t, ffn, x, nxc_decoder_jitter(d, x, mixture->jitter));
+  nxc_id y = nxc_moe_layer(d, x, nxc_decoder_jitter(d, x, mixture->jitter));
   if (mixture->shared_hidden == 0) return y;
   int64_t width = mixture->shared_hidden / tensor;
   nxc_id shared = dense(d, nxc_decoder_enter_region(d, x), NXC_PART_SHARED_GATE, width, "shared_up");
@@ -214,8 +214,8 @@ static void sequences(const nxc_decoder *d, nxc_id stats, nxc_id *sums, nxc_id *
   nxc_op_request whole = {
       .op = NX_OP_all_reduce, .in = {made.args[made.n_in + 1]}, .out = {*sums}, .group_atoms = context};
   nxc_append(graph, &whole);
-  whole = (nxc_op_request){
-      .op = NX_OP_all_reduce, .name = "all_counts", .in = {*counts}, .group_atoms = context};
+  whole =
+      (nxc_op_request){.op = NX_OP_all_reduce, .name = "all_counts", .in = {*counts}, .group_atoms = context};
   *counts = nxc_append(graph, &whole);
 }
 

@@ -11,6 +11,7 @@
 
 typedef struct layer {
   nxc_graph *graph;
+  const nxc_decoder *d;
   const nxc_training *t;
   const nxc_activation *activation;
   const nxc_mixture *m;
@@ -172,6 +173,7 @@ static void route(const layer *l, nxc_id x, routed *r) {
                                                       .in = {x, weight, bias},
                                                       .attrs = {[NX_matmul_trans_b] = nxc_integer(1)},
                                                       .dtype = NX_f32});
+  if (m->random) logits = nxc_decoder_random_logits(l->d, logits);
   nxc_id correction = m->corrected ? nxc_parameter_correction(graph, l->t, m->n_experts) : 0;
   nxc_rank_number start;
   nxc_id all = all_logits(l, logits, &start);
@@ -383,10 +385,12 @@ static nxc_id dispatch(const layer *l, const routed *r) {
                     &(nxc_op_request){.op = NX_OP_moe_combine, .name = "mixed", .in = {y, rows, r->weights}});
 }
 
-nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *t, const nxc_feed_forward_spec *spec, nxc_id x,
-                     nxc_id routed_by) {
+nxc_id nxc_moe_layer(const nxc_decoder *d, nxc_id x, nxc_id routed_by) {
+  nxc_graph *graph = d->graph;
+  const nxc_feed_forward_spec *spec = &d->layer->ffn;
   layer l = {.graph = graph,
-             .t = t,
+             .d = d,
+             .t = d->t,
              .activation = spec->activation,
              .m = spec->mixture,
              .biased = spec->bias,

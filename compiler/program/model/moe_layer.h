@@ -9,12 +9,10 @@
 #ifndef NXC_MOE_LAYER_H
 #define NXC_MOE_LAYER_H
 
-#include "compiler/program/graph/graph.h"
-#include "compiler/program/records/training.h"
+#include "compiler/program/model/decoder.h"
 
-/* The mixture's output, placed as x is; the router reads `routed`, which may be x. */
-nxc_id nxc_moe_layer(nxc_graph *graph, const nxc_training *training, const nxc_feed_forward_spec *spec,
-                     nxc_id x, nxc_id routed);
+/* The output of the layer's mixture, placed as x is; the router reads `routed`, which may be x. */
+nxc_id nxc_moe_layer(const nxc_decoder *decoder, nxc_id x, nxc_id routed);
 /* After the last layer: what a load-balancing loss over all layers reads. */
 void nxc_moe_load_of_model(nxc_graph *graph, const nxc_training *training);
 

@@ -119,6 +119,13 @@ static const char *infer_dropout(const nxc_graph *graph, const nxc_operator_node
 const nxc_rule nxc_rule_dropout = {.infer = infer_dropout, .grad = grad_dropout, .linear = true};
 const nxc_rule nxc_rule_jitter = {.infer = infer_dropout, .grad = grad_dropout, .linear = true};
 
+static void grad_random_logits(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_id dy = nxc_grad_of(grad, op->args[op->n_in]);
+  if (dy) nxc_grad_give(grad, op->args[0], dy);
+}
+
+const nxc_rule nxc_rule_random_logits = {.infer = infer_dropout, .grad = grad_random_logits};
+
 /* Every stage adds its own. */
 static const char *infer_add_up(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   out[0] = *nxc_in(graph, op, 0);

@@ -41,6 +41,7 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .aux_scope = scope_of(s),
                    .aux_over = over_of(s),
                    .gathers = nxc_is(s, NX_SETTING_MOE_DISPATCHER, "allgather"),
+                   .random = nxc_flag(s, NX_SETTING_MOE_RANDOM_LOGITS),
                    .jitter = nxc_number_or(s, NX_SETTING_MOE_INPUT_JITTER, 0),
                    .buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR)};
   m.top_groups = nxc_int_or(s, NX_SETTING_MOE_TOP_GROUPS, m.groups);

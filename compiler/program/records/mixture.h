@@ -34,6 +34,7 @@ typedef struct nxc_mixture {
   nxc_aux_scope aux_scope;
   nxc_aux_over aux_over;
   bool gathers;         /* ranks gather all tokens instead of sending each to its experts */
+  bool random;          /* logits are random numbers */
   double jitter;        /* width of the noise on what routers read */
   double buffer_factor; /* room for rows, as a multiple of a balanced load */
 } nxc_mixture;

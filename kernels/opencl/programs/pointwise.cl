@@ -99,7 +99,11 @@ kernel void loss_weights(OPERANDS) {
 }
 #endif
 
-#if defined IS_dropout || defined IS_jitter
+#ifdef IS_random_logits
+#pragma OPENCL FP_CONTRACT OFF /* with the bits of every other backend */
+#include "schema/normal.h"
+#endif
+#if defined IS_dropout || defined IS_jitter || defined IS_random_logits
 #if N_IN > 2
 #define TOKEN(place) X2(place)
 #else
@@ -130,6 +134,15 @@ kernel void jitter(OPERANDS) {
   if (i >= YN(0)) return;
   DRAW(word, i);
   SET_Y0(i, (double)X0(i) * (1 + A_width * ((word + 0.5) / 2147483648.0 - 1)));
+}
+#endif
+
+#ifdef IS_random_logits
+kernel void random_logits(OPERANDS) {
+  long i = get_global_id(0);
+  if (i >= YN(0)) return;
+  DRAW(word, i);
+  SET_Y0(i, A_deviation * nx_normal(word));
 }
 #endif
 
