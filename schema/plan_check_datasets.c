@@ -25,11 +25,13 @@ static bool check_kinds(const nx_plan *plan, const nx_dataset *dataset) {
   double alpha = dataset->blend_alpha;
   bool evened = dataset->blend == NX_BLEND_DOCUMENTS;
   bool packed = dataset->sampler == NX_SAMPLER_PACKED, pairs = dataset->sampler == NX_SAMPLER_PAIRS;
-  bool has_rule = dataset->long_pairs >= NX_LONG_PAIRS_FAIL && dataset->long_pairs <= NX_LONG_PAIRS_DROP;
+  bool by_document = dataset->sampler == NX_SAMPLER_DOCUMENT;
+  uint32_t rule = dataset->long_samples;
+  bool has_rule = rule >= NX_LONG_SAMPLES_FAIL && rule <= NX_LONG_SAMPLES_DROP;
   bool packs = dataset->packing >= NX_PACKING_IN_ORDER && dataset->packing <= NX_PACKING_DECREASING;
   return nx_is_string(plan, dataset->name) && dataset->shuffle <= 1 &&
          (packed ? packs : dataset->packing == 0 && dataset->packing_group == 0) &&
-         (pairs ? has_rule : dataset->long_pairs == 0) && dataset->reserved == 0 &&
+         (pairs ? has_rule : rule == 0 || (by_document && has_rule)) && dataset->reserved == 0 &&
          dataset->order >= NX_ORDER_EPOCHS && dataset->order <= NX_ORDER_NEOX &&
          dataset->role >= NX_DATASET_TRAIN && dataset->role <= NX_DATASET_TEST &&
          dataset->sampler >= NX_SAMPLER_STREAM && dataset->sampler <= NX_SAMPLER_PAIRS &&

@@ -23,12 +23,12 @@ typedef enum nx_packing {
   NX_PACKING_DECREASING    /* the first that has room, from the longest document to the shortest */
 } nx_packing;
 
-/* What becomes of pairs with a document that has more tokens than a row. */
-typedef enum nx_long_pairs {
-  NX_LONG_PAIRS_FAIL = 1, /* the dataset is refused */
-  NX_LONG_PAIRS_CUT,      /* the document is read as far as there is room */
-  NX_LONG_PAIRS_DROP      /* they are not read */
-} nx_long_pairs;
+/* What becomes of samples with a document that has more tokens than a row. */
+typedef enum nx_long_samples {
+  NX_LONG_SAMPLES_FAIL = 1, /* the dataset is refused */
+  NX_LONG_SAMPLES_CUT,      /* the document is read as far as there is room */
+  NX_LONG_SAMPLES_DROP      /* they are not read */
+} nx_long_samples;
 
 /* How much a dataset takes of each of its sources. */
 typedef enum nx_blend {
@@ -57,7 +57,7 @@ typedef struct nx_dataset {
   double blend_alpha; /* exponent of the numbers of documents; 0 of other blends */
   uint32_t packing;       /* nx_packing; 0 of other samplers */
   uint32_t packing_group; /* documents that are packed together; 0: all of a source */
-  uint32_t long_pairs;    /* nx_long_pairs; 0 of other samplers */
+  uint32_t long_samples;  /* nx_long_samples, of pairs; of documents too, or 0: all are read; 0 of others */
   uint32_t reserved;
 } nx_dataset;
 _Static_assert(sizeof(nx_dataset) == 56, "plan dataset");

@@ -12,7 +12,7 @@ static bool open_sources(nxr_set *set, nxr_data_sources *sources, nxr_fault *fau
     set->samplers[i] = (nxr_sampler){.run = set->plan->run,
                                      .source = nxr_data_source_open(sources, record->first_source + i, fault),
                                      .shuffle = record->shuffle,
-                                     .long_pairs = record->long_pairs,
+                                     .long_samples = record->long_samples,
                                      .packing = {.kind = record->packing, .group = record->packing_group},
                                      .order = record->order};
     if (set->samplers[i].source == NULL) return false;

@@ -32,12 +32,12 @@ struct nxr_sampler {
   const nxr_data_source *source;
   bool shuffle;
   nx_order order;
-  nx_long_pairs long_pairs;
+  nx_long_samples long_samples;
   uint64_t n_needed;  /* samples that may be asked for */
   uint64_t n_samples; /* of an epoch */
   nxr_packing packing;
   nxr_rows rows; /* of packed ones */
-  uint64_t *pairs; /* [n_samples] of those that are read; NULL of other kinds */
+  uint64_t *kept; /* [n_samples] of the source that are read; NULL: all are, or the kind does not choose */
   nxr_orders orders;
 };
 
@@ -54,6 +54,8 @@ extern const nxr_sampler_kind nxr_sampler_pairs;                        /* sampl
 bool nxr_sampler_open_orders(nxr_sampler *sampler, uint64_t n_samples, nxr_fault *fault);
 uint64_t nxr_sampler_ordered(nxr_sampler *sampler, uint64_t sample);
 void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, const nxr_row *row);
+/* sampler_kept.c, by long_samples: which samples of whole documents are read, and how many. */
+bool nxr_sampler_keep(nxr_sampler *sampler, uint64_t *n_read, nxr_fault *fault);
 /* Which document row `number` of pairs is. */
 uint64_t nxr_sampler_pair_document(nxr_sampler *sampler, uint64_t number);
 

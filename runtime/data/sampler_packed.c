@@ -42,7 +42,8 @@ void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, co
 }
 
 static void document_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
-  nxr_sampler_read_document(sampler, nxr_sampler_ordered(sampler, sample), row);
+  uint64_t document = nxr_sampler_ordered(sampler, sample);
+  nxr_sampler_read_document(sampler, sampler->kept ? sampler->kept[document] : document, row);
 }
 
 static void packed_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
@@ -81,9 +82,12 @@ bool nxr_sampler_open_orders(nxr_sampler *sampler, uint64_t n_samples, nxr_fault
   return nxr_orders_open(sampler->source, &rule, &sampler->orders, fault);
 }
 
+/* Without a rule for long documents all are read. */
 static bool document_open(nxr_sampler *sampler, nxr_fault *fault) {
-  return check_lengths(sampler, (uint64_t)sampler->run->sequence + 1, fault) &&
-         nxr_sampler_open_orders(sampler, sampler->source->n_documents, fault);
+  uint64_t n = sampler->source->n_documents;
+  bool good = sampler->long_samples ? nxr_sampler_keep(sampler, &n, fault)
+                                    : check_lengths(sampler, (uint64_t)sampler->run->sequence + 1, fault);
+  return good && nxr_sampler_open_orders(sampler, n, fault);
 }
 
 static bool packed_open(nxr_sampler *sampler, nxr_fault *fault) {

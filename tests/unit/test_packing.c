@@ -203,6 +203,35 @@ static void a_document_that_does_not_fit_is_named(void **state) {
   close_sampler(&set);
 }
 
+/* Nor is one read in which no token counts. */
+static void long_documents_are_cut_or_left_out(void **state) {
+  (void)state;
+  opened set;
+  nxr_fault fault = {""};
+  const float none[3] = {4, 0, 0};
+  FILE *file = fopen(temporary_path(0, "set.weights"), "r+b");
+  assert_non_null(file);
+  assert_int_equal(fwrite(none, sizeof none, 1, file), 1);
+  assert_int_equal(fclose(file), 0);
+  assert_true(open_sampler(&set, NX_SAMPLER_DOCUMENT, 5, 0, &fault));
+  assert_int_equal(set.sampler.n_samples, 4);
+  const nx_long_samples rules[] = {NX_LONG_SAMPLES_CUT, NX_LONG_SAMPLES_DROP};
+  const int32_t firsts[][2] = {{4, 10}, {10, 12}}; /* tokens of the samples 0 and 1 */
+  set.run.sequence = 4;
+  for (int i = 0; i < 2; i++) {
+    const nxr_row row = {set.tokens, set.starts, set.weights, set.labels};
+    nxr_sampler_close(&set.sampler);
+    set.sampler.long_samples = rules[i];
+    assert_true(nxr_sampler_open(&set.sampler, NX_SAMPLER_DOCUMENT, &fault));
+    assert_int_equal(set.sampler.n_samples, 3 - i);
+    for (uint64_t sample = 0; sample < 2; sample++) {
+      set.sampler.kind->read(&set.sampler, sample, &row);
+      assert_int_equal(set.tokens[0], firsts[i][sample]);
+    }
+  }
+  close_sampler(&set);
+}
+
 static void weights_belong_to_their_dataset(void **state) {
   (void)state;
   nxr_dataset dataset;
@@ -219,7 +248,7 @@ static void weights_belong_to_their_dataset(void **state) {
 
 /* -- pairs ----------------------------------------------------------------------------------------------- */
 
-static bool open_pairs(opened *set, uint32_t sequence, nx_long_pairs rule, bool beside, nxr_fault *fault) {
+static bool open_pairs(opened *set, uint32_t sequence, nx_long_samples rule, bool beside, nxr_fault *fault) {
   *set = (opened){.run = {.sequence = sequence, .vocab = 100, .end_of_document = NX_NONE,
                           .objective = NX_OBJECTIVE_DPO},
                   .record = {.prefix = 1, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1}}};
@@ -232,7 +261,7 @@ static bool open_pairs(opened *set, uint32_t sequence, nx_long_pairs rule, bool 
   const nxr_data_source *source = nxr_data_source_open(&set->sources, 0, fault);
   assert_non_null(source);
   set->sampler = (nxr_sampler){.run = &set->run, .source = source, .n_needed = 40, .shuffle = true,
-                               .long_pairs = rule};
+                               .long_samples = rule};
   return nxr_sampler_open(&set->sampler, NX_SAMPLER_PAIRS, fault);
 }
 
@@ -241,7 +270,7 @@ static void pairs_stay_together_in_every_order(void **state) {
   opened set;
   nxr_fault fault = {""};
   bool first[2] = {false, false};
-  assert_true(open_pairs(&set, SEQUENCE, NX_LONG_PAIRS_FAIL, false, &fault));
+  assert_true(open_pairs(&set, SEQUENCE, NX_LONG_SAMPLES_FAIL, false, &fault));
   assert_int_equal(set.sampler.n_samples, 2);
   for (uint64_t pair = 0; pair < 40; pair++) {
     uint64_t document = nxr_sampler_pair_document(&set.sampler, 2 * pair);
@@ -257,14 +286,14 @@ static void long_pairs_fail_are_cut_or_left_out(void **state) {
   (void)state;
   opened set;
   nxr_fault fault = {""};
-  assert_false(open_pairs(&set, 4, NX_LONG_PAIRS_FAIL, false, &fault));
+  assert_false(open_pairs(&set, 4, NX_LONG_SAMPLES_FAIL, false, &fault));
   assert_non_null(strstr(fault.text, "document 1 of dataset"));
-  assert_non_null(strstr(fault.text, "data.long_pairs"));
+  assert_non_null(strstr(fault.text, "data.long_samples"));
   nxr_data_sources_close(&set.sources);
-  assert_true(open_pairs(&set, 4, NX_LONG_PAIRS_CUT, false, &fault));
+  assert_true(open_pairs(&set, 4, NX_LONG_SAMPLES_CUT, false, &fault));
   assert_int_equal(set.sampler.n_samples, 2);
   close_sampler(&set);
-  assert_true(open_pairs(&set, 4, NX_LONG_PAIRS_DROP, false, &fault));
+  assert_true(open_pairs(&set, 4, NX_LONG_SAMPLES_DROP, false, &fault));
   assert_int_equal(set.sampler.n_samples, 1);
   assert_int_equal(nxr_sampler_pair_document(&set.sampler, 0), 2);
   close_sampler(&set);
@@ -283,7 +312,7 @@ static void answers_may_stand_in_two_datasets_with_labels(void **state) {
   temporary_write("labels.idx", index,
                   dataset_files_index(&(dataset_files){4, 4, 5, sizes, pointers, borders}, index));
   temporary_write("labels.bin", labels, sizeof labels);
-  assert_true(open_pairs(&set, SEQUENCE, NX_LONG_PAIRS_FAIL, true, &fault));
+  assert_true(open_pairs(&set, SEQUENCE, NX_LONG_SAMPLES_FAIL, true, &fault));
   assert_int_equal(set.sampler.source->n_documents, 8);
   const nxr_row row = {set.tokens, set.starts, set.weights, set.labels};
   for (uint64_t document = 2; document < 4; document++) { /* tokens 4 to 9 */
@@ -305,6 +334,7 @@ int main(void) {
                                       temporary_remove),
       cmocka_unit_test_setup_teardown(a_document_is_padded, make_dataset, temporary_remove),
       cmocka_unit_test_setup_teardown(a_document_that_does_not_fit_is_named, make_dataset, temporary_remove),
+      cmocka_unit_test_setup_teardown(long_documents_are_cut_or_left_out, make_dataset, temporary_remove),
       cmocka_unit_test_setup_teardown(weights_belong_to_their_dataset, make_dataset, temporary_remove),
       cmocka_unit_test_setup_teardown(pairs_stay_together_in_every_order, make_dataset, temporary_remove),
       cmocka_unit_test_setup_teardown(long_pairs_fail_are_cut_or_left_out, make_dataset, temporary_remove),

@@ -248,7 +248,7 @@ void nxc_emit_datasets(nxc_emitter *e) {
   for (uint32_t i = 0; i < datasets->n; i++) {
     nx_dataset record = datasets->sets[i].record;
     record.sampler = data->sampler, record.packing = data->packing,
-    record.packing_group = (uint32_t)data->packing_group, record.long_pairs = data->long_pairs;
+    record.packing_group = (uint32_t)data->packing_group, record.long_samples = data->long_samples;
     record.name = nxc_emit_string(e, datasets->sets[i].name);
     record.first_source = first_source;
     first_source += record.n_sources;

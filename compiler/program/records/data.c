@@ -16,10 +16,10 @@ static nx_packing packing_of(const nxc_settings *s) {
                                                            : NX_PACKING_DECREASING;
 }
 
-static nx_long_pairs long_pairs_of(const nxc_settings *s) {
-  return nxc_is(s, NX_SETTING_DATA_LONG_PAIRS, "cut")    ? NX_LONG_PAIRS_CUT
-         : nxc_is(s, NX_SETTING_DATA_LONG_PAIRS, "drop") ? NX_LONG_PAIRS_DROP
-                                                         : NX_LONG_PAIRS_FAIL;
+static nx_long_samples long_samples_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_DATA_LONG_SAMPLES, "cut")    ? NX_LONG_SAMPLES_CUT
+         : nxc_is(s, NX_SETTING_DATA_LONG_SAMPLES, "drop") ? NX_LONG_SAMPLES_DROP
+                                                         : NX_LONG_SAMPLES_FAIL;
 }
 
 static bool has_labels(const nxc_settings *s) {
@@ -38,7 +38,9 @@ nxc_data nxc_data_read(const nxc_settings *s, bool pairs) {
   data.weighs_tokens = has_labels(s) || data.mask_document_ends || data.sampler != NX_SAMPLER_STREAM;
   if (step && data.weighs_tokens && !pairs)
     data.loss_mean = NX_MEAN_STEP; /* of equal weights both means are one */
-  if (pairs) data.long_pairs = long_pairs_of(s);
+  if (pairs) data.long_samples = long_samples_of(s);
+  else if (data.sampler == NX_SAMPLER_DOCUMENT && long_samples_of(s) != NX_LONG_SAMPLES_FAIL)
+    data.long_samples = long_samples_of(s);
   if (data.sampler != NX_SAMPLER_PACKED) return data;
   data.packing = packing_of(s);
   data.packing_group = (uint64_t)nxc_int_or(s, NX_SETTING_DATA_PACKING_GROUP, 0);

@@ -13,7 +13,7 @@ typedef struct nxc_data {
   nx_sampler sampler;
   nx_packing packing; /* 0 of other samplers */
   uint64_t packing_group;
-  nx_long_pairs long_pairs; /* 0 of other samplers */
+  nx_long_samples long_samples; /* as in nx_dataset */
   bool weighs_tokens; /* in the loss */
   nx_loss_mean loss_mean;
 } nxc_data;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which samples are read of those that have whole documents, as many as they have rows: documents n_rows i
+ * and those behind it are sample i of the source. */
+#include "runtime/data/sampler.h"
+
+#include <stdlib.h>
+
+enum { SOME = 256 };
+
+/* Whether a token counts that a row has room for; the first of a document is not predicted. */
+static bool counts(const nxr_data_source *source, uint64_t document, uint64_t most) {
+  float weights[SOME];
+  uint64_t n_tokens = nxr_data_source_document_tokens(source, document);
+  if (n_tokens > most) n_tokens = most;
+  for (uint64_t first = 1; first < n_tokens; first += SOME) {
+    uint64_t n = n_tokens - first < SOME ? n_tokens - first : SOME;
+    nxr_data_source_weights(source, document, first, n, weights);
+    for (uint64_t i = 0; i < n; i++)
+      if (weights[i] > 0) return true;
+  }
+  return false;
+}
+
+static bool say_long(const nxr_data_source *source, uint64_t document, uint64_t most, nxr_fault *fault) {
+  return nxr_fault_set(
+      fault,
+      "document %llu of dataset %s has %llu tokens, and a row has room for %llu: prepare it with "
+      "data.document_tokens, or say by data.long_samples what becomes of such documents",
+      (unsigned long long)document, source->name,
+      (unsigned long long)nxr_data_source_document_tokens(source, document), (unsigned long long)most);
+}
+
+static bool judge(const nxr_sampler *sampler, uint64_t sample, bool *is_read, nxr_fault *fault) {
+  const nxr_data_source *source = sampler->source;
+  uint64_t most = (uint64_t)sampler->run->sequence + 1, n_rows = sampler->kind->n_rows;
+  nx_long_samples rule = sampler->long_samples;
+  *is_read = true;
+  for (uint64_t document = n_rows * sample; document < n_rows * (sample + 1); document++) {
+    bool is_long = nxr_data_source_document_tokens(source, document) > most;
+    if (is_long && rule == NX_LONG_SAMPLES_FAIL) return say_long(source, document, most, fault);
+    if ((is_long && rule == NX_LONG_SAMPLES_DROP) || !counts(source, document, most)) *is_read = false;
+  }
+  return true;
+}
+
+bool nxr_sampler_keep(nxr_sampler *sampler, uint64_t *n_read, nxr_fault *fault) {
+  uint64_t n = sampler->source->n_documents / sampler->kind->n_rows;
+  bool is_read;
+  sampler->kept = calloc(n + 1, sizeof *sampler->kept);
+  if (sampler->kept == NULL) return nxr_fault_set(fault, "out of memory for samples");
+  *n_read = 0;
+  for (uint64_t sample = 0; sample < n; sample++) {
+    if (!judge(sampler, sample, &is_read, fault)) return false;
+    if (is_read) sampler->kept[(*n_read)++] = sample;
+  }
+  return *n_read > 0 || nxr_fault_set(fault, "dataset %s has no sample to read, of %llu",
+                                      sampler->source->name, (unsigned long long)n);
+}
