@@ -1,7 +1,7 @@
 #!/bin/sh
 # What conf/ shows: each configuration stands in the table of conf/README.md, opens with what it shows and the commands
-# that run it, is valid for nxrun without a warning, and trains by those very commands: 2 steps of the one of `quick`,
-# or, with `all`, 5 steps of each. TAP.
+# that run it, is valid for nxrun without a warning, and trains by those very commands: 2 steps, of which the second
+# stands on the first's update, of one configuration, or with `all` of each. TAP.
 # usage: examples.sh quick|all SOURCE_ROOT NXCFG NXDATA [NXRUN]
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -20,7 +20,7 @@ ls_configurations() { # one a line, in the folder that holds conf/
 mkdir -p bin build/data
 ln -s "$source/conf" conf
 if [ "$what" = all ]; then
-  train=$(ls_configurations) steps=5
+  train=$(ls_configurations)
 fi
 ln -s "$nxcfg" bin/nxcfg
 ln -s "$nxdata" bin/nxdata

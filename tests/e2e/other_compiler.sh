@@ -32,7 +32,7 @@ runtime=disabled
 
 CC=clang meson setup build "$source" --buildtype=plain -Doptimization=1 -Dc_args=-g1 -Dclblast=disabled \
   -Druntime=$runtime -Db_sanitize=$sanitize -Db_lundef=false >out 2>&1 &&
-  ninja -C build nxcfg $([ $runtime = disabled ] || echo nxrun) >out 2>&1
+  nice ninja -C build nxcfg $([ $runtime = disabled ] || echo nxrun) >out 2>&1
 report 'clang builds it without a warning' $?
 
 for config in nx/quickstart.yaml nxdt/quickstart.yaml megatron/quickstart.sh neox/quickstart.yml xorl/quickstart.yaml; do

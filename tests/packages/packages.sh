@@ -7,7 +7,7 @@
 root=$(realpath "$1")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-"$root/tools/package" "$work/dist" >"$work/log" 2>&1
+nice "$root/tools/package" "$work/dist" >"$work/log" 2>&1
 result 'tools/package' $? "$(cat "$work/log")"
 cd "$work" || exit 1
 
