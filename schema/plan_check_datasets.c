@@ -35,7 +35,7 @@ static bool check_kinds(const nx_plan *plan, const nx_dataset *dataset) {
          dataset->order >= NX_ORDER_EPOCHS && dataset->order <= NX_ORDER_NEOX &&
          dataset->role >= NX_DATASET_TRAIN && dataset->role <= NX_DATASET_TEST &&
          dataset->sampler >= NX_SAMPLER_STREAM && dataset->sampler <= NX_SAMPLER_PAIRS &&
-         dataset->blend >= NX_BLEND_WEIGHTS && dataset->blend <= NX_BLEND_DOCUMENTS &&
+         dataset->blend >= NX_BLEND_WEIGHTS && dataset->blend <= NX_BLEND_EPOCHS &&
          (evened ? alpha >= 0 && alpha <= NX_MAX_ALPHA : alpha == 0);
 }
 
@@ -84,7 +84,7 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
 }
 
 static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
-  const uint32_t strings[] = {recipe->prefix, recipe->input,     recipe->field, recipe->labels,
+  const uint32_t strings[] = {recipe->prefix, recipe->input,     recipe->field,    recipe->labels,
                               recipe->part,   recipe->tokenizer, recipe->template, recipe->rejected};
   for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
     if (!nx_is_string(plan, strings[i])) return false;

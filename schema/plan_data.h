@@ -34,7 +34,8 @@ typedef enum nx_long_samples {
 typedef enum nx_blend {
   NX_BLEND_WEIGHTS = 1, /* as the sources' weights say */
   NX_BLEND_SAMPLES,     /* in proportion to the samples that they have */
-  NX_BLEND_DOCUMENTS    /* by the documents that they have, evened out by blend_alpha */
+  NX_BLEND_DOCUMENTS,   /* by the documents that they have, evened out by blend_alpha */
+  NX_BLEND_EPOCHS       /* equally often, from one epoch again and again (GPT-NeoX's train_epochs) */
 } nx_blend;
 
 /* How a shuffled source's documents and samples are ordered. */

@@ -9,7 +9,8 @@ static const char *const samplers[] = {[NX_SAMPLER_STREAM] = "one stream of all 
                                        [NX_SAMPLER_PAIRS] = "pairs of documents"};
 static const char *const blends[] = {[NX_BLEND_WEIGHTS] = "by weights",
                                      [NX_BLEND_SAMPLES] = "by their samples",
-                                     [NX_BLEND_DOCUMENTS] = "by their documents"};
+                                     [NX_BLEND_DOCUMENTS] = "by their documents",
+                                     [NX_BLEND_EPOCHS] = "equally often, an epoch again and again"};
 static const char *const orders[] = {[NX_ORDER_EPOCHS] = "shuffled",
                                      [NX_ORDER_MEGATRON] = "shuffled as Megatron does",
                                      [NX_ORDER_NEOX] = "shuffled as GPT-NeoX does"};

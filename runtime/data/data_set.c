@@ -30,16 +30,22 @@ static void weigh(const nxr_set *set, uint64_t *sizes, double *weights) {
     weights[i] = set->plan->sources[record->first_source + i].weight;
     sizes[i] = by_documents ? sampler->source->n_documents : sampler->n_samples;
   }
+  if (record->blend == NX_BLEND_EPOCHS)
+    for (uint32_t i = 0; i < record->n_sources; i++) weights[i] = 1.0 / record->n_sources;
   if (by_documents) nxr_weigh_by_documents(sizes, record->n_sources, record->blend_alpha, weights);
   else if (record->blend == NX_BLEND_SAMPLES) nxr_weigh_by_size(sizes, record->n_sources, weights);
 }
 
-/* Of a source with this weight: with Megatron's surplus, which is more than the blend ever asks for. What
- * gives as much as it has is asked for one epoch. */
+/* Of a source with this weight: with the systems' surplus, which is more than the blend ever asks for; they
+ * ask it of a single source too where that has a weight. What gives as much as it has is asked for one
+ * epoch. */
 static uint64_t needed_of(const nxr_set *set, double weight, uint64_t n_needed) {
-  bool weighed = set->record->blend != NX_BLEND_SAMPLES && n_needed < UINT64_C(1) << 53;
-  if (set->record->n_sources == 1) return n_needed;
-  return weighed ? (uint64_t)ceil(ceil(weight * (double)n_needed) * 1.005) : UINT64_MAX;
+  const nx_dataset *record = set->record;
+  if (record->blend == NX_BLEND_SAMPLES && record->n_sources == 1) return n_needed;
+  if (record->blend == NX_BLEND_SAMPLES || record->blend == NX_BLEND_EPOCHS || n_needed >= UINT64_C(1) << 53)
+    return UINT64_MAX;
+  double wanted = weight * (double)n_needed;
+  return (uint64_t)ceil((record->order == NX_ORDER_NEOX ? wanted : ceil(wanted)) * 1.005);
 }
 
 static bool open_samplers(nxr_set *set, const double *weights, uint64_t n_needed, nxr_fault *fault) {

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An epoch reads the documents one after another, in its order, as one stream; sample i of it are the
  * sequence + 1 tokens from i x sequence on, so neighbours share one token. What is left at the end of an
- * epoch is not read. */
+ * epoch is not read. Where one order has all epochs, an epoch may have fewer tokens than a sample. */
 #include "runtime/data/data_layout.h"
 #include "runtime/data/sampler.h"
+
+static bool is_too_short(const nxr_sampler *sampler) {
+  const nxr_data_source *source = sampler->source;
+  bool together = sampler->shuffle && sampler->order != NX_ORDER_EPOCHS && sampler->n_needed < UINT64_MAX;
+  return source->n_tokens <= (together ? 1 : sampler->run->sequence);
+}
 
 static bool stream_open(nxr_sampler *sampler, nxr_fault *fault) {
   const nxr_data_source *source = sampler->source;
   uint32_t sequence = sampler->run->sequence;
-  if (source->n_tokens <= sequence)
+  if (is_too_short(sampler))
     return nxr_fault_set(
         fault,
         "dataset %s has %llu tokens, in %llu of its %llu documents (data.split): fewer than one "
@@ -21,7 +27,7 @@ static bool stream_open(nxr_sampler *sampler, nxr_fault *fault) {
                                .order = sampler->order,
                                .n_needed = sampler->n_needed};
   if (!nxr_orders_open(source, &rule, &sampler->orders, fault)) return false;
-  sampler->n_samples = (source->n_tokens - 1) / sequence;
+  sampler->n_samples = source->n_tokens > sequence ? (source->n_tokens - 1) / sequence : 1;
   return true;
 }
 
@@ -51,8 +57,17 @@ static void weigh_labels(const nxr_sampler *sampler, const nxr_order *order, uin
   }
 }
 
-static void stream_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
+/* GPT-NeoX says of a dataset that it has a sample less than it has, and takes those behind the last modulo
+ * that. */
+static uint64_t wrapped(const nxr_sampler *sampler, uint64_t sample) {
+  uint64_t n = sampler->orders.n_samples;
+  bool short_of_one = sampler->orders.together && sampler->order == NX_ORDER_NEOX && n > 1;
+  return short_of_one && sample >= n ? sample % (n - 1) : sample;
+}
+
+static void stream_read(nxr_sampler *sampler, uint64_t number, const nxr_row *row) {
   const nxr_data_source *source = sampler->source;
+  uint64_t sample = wrapped(sampler, number);
   const nxr_order *order = nxr_orders_of(&sampler->orders, sample / sampler->orders.n_samples);
   uint64_t sequence = sampler->run->sequence, n = sequence + 1;
   const uint64_t start = order->samples[sample % sampler->orders.n_samples] * sequence;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The samples that a plan's sets give, for check_blends.py: `samples PLAN STEPS` writes a line for each set,
- * its name and the first token of each row, of as many steps of training and as many batches of an
- * evaluation. For plans of one rank. */
+ * its name and a hash of each row, inputs and last label, of as many steps of training and as many batches of
+ * an evaluation. For plans of one rank. */
 #include "runtime/data/data.h"
 #include "runtime/files/file.h"
 #include "schema/plan_check.h"
@@ -22,11 +22,21 @@ static void *room(const reading *r, size_t bytes) {
   return made;
 }
 
+static uint32_t row_hash(const int32_t *tokens, int32_t last_label, uint32_t n) {
+  uint32_t hash = 0;
+  for (uint32_t i = 0; i < n; i++) hash = hash * 31 + (uint32_t)tokens[i] + 1;
+  return hash * 31 + (uint32_t)last_label + 1;
+}
+
 static void write_step(reading *r, uint32_t set, uint64_t step, uint32_t n_rows, nxr_fault *fault) {
   const nx_run *run = r->plan->run;
   for (uint32_t micro = 0; micro < n_rows / run->micro_batch && fault->text[0] == '\0'; micro++) {
     if (!nxr_data_read(r->data, set, step, micro, &r->batch, fault)) return;
-    for (uint32_t i = 0; i < run->micro_batch; i++) printf(" %d", r->batch.tokens[(size_t)i * run->sequence]);
+    for (size_t i = 0; i < run->micro_batch; i++) {
+      size_t first = i * run->sequence;
+      printf(" %u",
+             row_hash(&r->batch.tokens[first], r->batch.labels[first + run->sequence - 1], run->sequence));
+    }
   }
 }
 

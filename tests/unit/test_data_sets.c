@@ -49,7 +49,8 @@ static void make(made *m, nx_blend blend, uint32_t n_sources) {
   *m = (made){.run = {.seed = 5, .sequence = SEQUENCE, .vocab = VOCAB, .end_of_document = NX_NONE},
               .record = {.role = NX_DATASET_TRAIN,
                          .n_sources = n_sources,
-                         .sampler = NX_SAMPLER_STREAM, .order = NX_ORDER_EPOCHS,
+                         .sampler = NX_SAMPLER_STREAM,
+                         .order = NX_ORDER_EPOCHS,
                          .blend = blend,
                          .shuffle = 1}};
   size_t n = (size_t)snprintf(m->strings + 1, sizeof m->strings / 2, "%s", temporary_path(0, "low")) + 2;
@@ -243,6 +244,69 @@ static void weighs_labels_in_every_order(void **state) {
   remove(temporary_path(0, "low.weights"));
 }
 
+static void open_ordered(made *m, nx_blend blend, uint32_t n_sources, nx_order order, uint64_t n_needed) {
+  nxr_fault fault = {""};
+  m->record.order = order, m->record.blend = blend, m->record.n_sources = n_sources;
+  if (blend == NX_BLEND_WEIGHTS) m->records[0].weight = 1;
+  if (!nxr_data_sources_make(&m->plan, &m->sources, &fault) ||
+      !nxr_set_open(&m->plan, &m->record, n_needed, &m->sources, &m->set, &fault))
+    fail_msg("%s", fault.text);
+}
+
+/* 90 tokens have 22 samples of 4: of a source with a weight 23 are asked, two epochs have them. */
+static void asks_more_of_what_has_a_weight(void **state) {
+  (void)state;
+  for (uint32_t order = NX_ORDER_MEGATRON; order <= NX_ORDER_NEOX; order++)
+    for (uint32_t blend = NX_BLEND_WEIGHTS; blend <= NX_BLEND_SAMPLES; blend++) {
+      made m;
+      make(&m, blend, 1);
+      open_ordered(&m, blend, 1, order, 22);
+      assert_int_equal(m.set.samplers[0].orders.n_samples, blend == NX_BLEND_WEIGHTS ? 44 : 22);
+      close_set(&m);
+    }
+}
+
+/* Three samples of 100 tokens of 90: four epochs have them. */
+static void joins_epochs_below_a_sample(void **state) {
+  (void)state;
+  for (uint32_t order = NX_ORDER_MEGATRON; order <= NX_ORDER_NEOX; order++) {
+    made m;
+    int32_t tokens[101], starts[100];
+    uint32_t n_times[100] = {0};
+    float weights[100];
+    nxr_fault fault = {""};
+    const nxr_row row = {tokens, starts, weights};
+    make(&m, NX_BLEND_SAMPLES, 1);
+    m.run.sequence = 100;
+    open_ordered(&m, NX_BLEND_SAMPLES, 1, order, 3);
+    for (uint64_t sample = 0; sample < 3; sample++) {
+      assert_true(nxr_set_read(&m.set, sample, &row, &fault));
+      for (int i = 0; i < 100; i++) n_times[tokens[i]]++;
+    }
+    for (int i = 0; i < N_DOCUMENTS * DOCUMENT; i++) assert_in_range(n_times[i], 2, 4);
+    close_set(&m);
+  }
+}
+
+/* Of 22 samples the 23rd is number 22 % 21, as GPT-NeoX has it. */
+static void begins_an_epoch_again(void **state) {
+  (void)state;
+  made m;
+  make(&m, NX_BLEND_EPOCHS, 2);
+  m.records[1].prefix = high_of(&m);
+  open_ordered(&m, NX_BLEND_EPOCHS, 2, NX_ORDER_NEOX, 100);
+  for (uint64_t sample = 0; sample < 21; sample++)
+    for (uint64_t source = 0; source < 2; source++) {
+      int32_t first[SEQUENCE + 1], again[SEQUENCE + 1];
+      uint64_t later = sample + (sample == 0 ? 42 : 21); /* 21 itself is the last of the epoch */
+      read_sample(&m, 2 * sample + source, first);
+      read_sample(&m, 2 * later + source, again);
+      assert_memory_equal(first, again, sizeof first);
+      assert_int_equal(first[0] >= 100, source);
+    }
+  close_set(&m);
+}
+
 static void names_what_is_too_small(void **state) {
   (void)state;
   made m;
@@ -256,10 +320,17 @@ static void names_what_is_too_small(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(keeps_to_its_parts),      cmocka_unit_test(reads_each_sample_once_an_epoch),
-      cmocka_unit_test(opens_a_file_once),       cmocka_unit_test(shuffles_sources_apart),
-      cmocka_unit_test(tells_data_apart),        cmocka_unit_test(makes_up_tokens),
-      cmocka_unit_test(weighs_labels_in_every_order), cmocka_unit_test(names_what_is_too_small),
+      cmocka_unit_test(keeps_to_its_parts),
+      cmocka_unit_test(reads_each_sample_once_an_epoch),
+      cmocka_unit_test(opens_a_file_once),
+      cmocka_unit_test(shuffles_sources_apart),
+      cmocka_unit_test(tells_data_apart),
+      cmocka_unit_test(makes_up_tokens),
+      cmocka_unit_test(weighs_labels_in_every_order),
+      cmocka_unit_test(names_what_is_too_small),
+      cmocka_unit_test(asks_more_of_what_has_a_weight),
+      cmocka_unit_test(joins_epochs_below_a_sample),
+      cmocka_unit_test(begins_an_epoch_again),
   };
   return cmocka_run_group_tests(tests, make_datasets, temporary_remove);
 }

@@ -258,7 +258,7 @@ static nx_source *source_record_of(uint8_t *bytes) {
 static void break_dataset_name(uint8_t *bytes) { dataset_of(bytes)->name = NX_NONE; }
 static void break_dataset_role(uint8_t *bytes) { dataset_of(bytes)->role = NX_DATASET_TEST + 1; }
 static void break_dataset_sampler(uint8_t *bytes) { dataset_of(bytes)->sampler = 0; }
-static void break_dataset_blend(uint8_t *bytes) { dataset_of(bytes)->blend = NX_BLEND_DOCUMENTS + 1; }
+static void break_dataset_blend(uint8_t *bytes) { dataset_of(bytes)->blend = NX_BLEND_EPOCHS + 1; }
 static void break_dataset_shuffle(uint8_t *bytes) { dataset_of(bytes)->shuffle = 2; }
 static void break_dataset_alpha(uint8_t *bytes) { dataset_of(bytes)->blend_alpha = 1; }
 static void break_dataset_packing(uint8_t *bytes) { dataset_of(bytes)->packing = NX_PACKING_IN_ORDER; }

@@ -15,9 +15,9 @@ typedef struct part {
 static const part parts[NX_PARTS] = {
     {"train", NX_DATASET_TRAIN, NX_SETTING_DATA_PATH, NX_SETTING_DATA_WEIGHTS, NX_SETTING_DATA_LABEL_PATH,
      NX_SETTING_DATA_REJECTED_PATH, NX_SETTING_DATA_REJECTED_LABEL_PATH},
-    {"validation", NX_DATASET_VALIDATION, NX_SETTING_DATA_VALIDATION_PATH,
-     NX_SETTING_DATA_VALIDATION_WEIGHTS, NX_SETTING_DATA_VALIDATION_LABEL_PATH,
-     NX_SETTING_DATA_VALIDATION_REJECTED_PATH, NX_SETTING_DATA_VALIDATION_REJECTED_LABEL_PATH},
+    {"validation", NX_DATASET_VALIDATION, NX_SETTING_DATA_VALIDATION_PATH, NX_SETTING_DATA_VALIDATION_WEIGHTS,
+     NX_SETTING_DATA_VALIDATION_LABEL_PATH, NX_SETTING_DATA_VALIDATION_REJECTED_PATH,
+     NX_SETTING_DATA_VALIDATION_REJECTED_LABEL_PATH},
     {"test", NX_DATASET_TEST, NX_SETTING_DATA_TEST_PATH, NX_SETTING_DATA_TEST_WEIGHTS,
      NX_SETTING_DATA_TEST_LABEL_PATH, NX_SETTING_DATA_TEST_REJECTED_PATH,
      NX_SETTING_DATA_TEST_REJECTED_LABEL_PATH}};
@@ -50,8 +50,23 @@ static nx_source read_split(const nxc_settings *s) {
 
 static const nx_source undivided = {.split = NX_SPLIT_SUMS, .shares = {1}};
 
-static nx_blend blend_of(const nxc_settings *s, bool weighed) {
-  if (weighed || nxc_is(s, NX_SETTING_DATA_BLEND, "equal")) return NX_BLEND_WEIGHTS;
+static nx_order order_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_DATA_ORDER, "megatron") ? NX_ORDER_MEGATRON
+         : nxc_is(s, NX_SETTING_DATA_ORDER, "neox")   ? NX_ORDER_NEOX
+                                                      : NX_ORDER_EPOCHS;
+}
+
+/* Each order has its system's rule of what a single dataset is: Megatron blends it where it has a weight and
+ * is divided, GPT-NeoX where each part has paths of its own. */
+static bool is_blend(const nxc_settings *s, size_t n, bool weighed) {
+  bool apart = nxc_has(s, NX_SETTING_DATA_VALIDATION_PATH) || nxc_has(s, NX_SETTING_DATA_TEST_PATH);
+  return n > 1 || (order_of(s) == NX_ORDER_NEOX ? apart : weighed && !apart);
+}
+
+static nx_blend blend_of(const nxc_settings *s, size_t n, bool weighed) {
+  if (order_of(s) == NX_ORDER_NEOX && nxc_has(s, NX_SETTING_SCHEDULE_EPOCHS)) return NX_BLEND_EPOCHS;
+  if (!is_blend(s, n, weighed)) return NX_BLEND_SAMPLES;
+  if (n == 1 || weighed || nxc_is(s, NX_SETTING_DATA_BLEND, "equal")) return NX_BLEND_WEIGHTS;
   return nxc_is(s, NX_SETTING_DATA_BLEND, "samples") ? NX_BLEND_SAMPLES : NX_BLEND_DOCUMENTS;
 }
 
@@ -69,9 +84,9 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
   double sum = 0;
   const nxc_value *paths = list_or_none(s, of->path, &n);
   const nxc_value *weights = list_or_none(s, of->weights, &n_weights);
-  bool weighed = n > 1 && n_weights == n;
+  bool weighed = n_weights > 0 && n_weights == n;
   nxc_dataset_source *sources = nxc_arena_array(nxc_settings_arena(s), n, sizeof *sources);
-  record->blend = n > 1 ? blend_of(s, weighed) : NX_BLEND_WEIGHTS;
+  record->blend = blend_of(s, n, weighed);
   record->blend_alpha =
       record->blend == NX_BLEND_DOCUMENTS ? nxc_number_or(s, NX_SETTING_DATA_BLEND_ALPHA, 1) : 0;
   for (size_t i = 0; i < n; i++) sum += weighed ? fmax(weights[i].number, 0) : 1;
@@ -89,12 +104,6 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
     source->record.weight = record->blend == NX_BLEND_WEIGHTS ? weight / sum : 0;
   }
   return sources;
-}
-
-static nx_order order_of(const nxc_settings *s) {
-  return nxc_is(s, NX_SETTING_DATA_ORDER, "megatron") ? NX_ORDER_MEGATRON
-         : nxc_is(s, NX_SETTING_DATA_ORDER, "neox")   ? NX_ORDER_NEOX
-                                                      : NX_ORDER_EPOCHS;
 }
 
 static nxc_dataset make_set(const nxc_settings *s, const part *of, const char *name) {
@@ -115,9 +124,9 @@ static void add_apart(nxc_datasets *datasets, nxc_arena *arena, const nxc_datase
     nxc_dataset set = *all;
     nxc_dataset_source *source = nxc_arena_array(arena, 1, sizeof *source);
     *source = all->sources[i];
-    source->record.weight = 1;
+    source->record.weight = 0;
     set.name = nxc_arena_printf(arena, "%s-%u", all->name, i);
-    set.record.n_sources = 1, set.record.blend = NX_BLEND_WEIGHTS, set.record.blend_alpha = 0;
+    set.record.n_sources = 1, set.record.blend = NX_BLEND_SAMPLES, set.record.blend_alpha = 0;
     set.sources = source;
     add_set(datasets, &set);
   }
@@ -129,7 +138,10 @@ static nxc_datasets read_synthetic(const nxc_settings *s, nxc_datasets datasets)
   for (uint32_t i = 0; i < NX_PARTS; i++) {
     nxc_dataset set = make_set(s, &parts[i], parts[i].name);
     sources[i] = (nxc_dataset_source){
-        .prefix = "", .rejected = "", .labels = "", .rejected_labels = "",
+        .prefix = "",
+        .rejected = "",
+        .labels = "",
+        .rejected_labels = "",
         .record = {.part = i, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1 / 3.0, 1 / 3.0, 1 / 3.0}}};
     set.record.n_sources = 1, set.sources = &sources[i];
     add_set(&datasets, &set);
