@@ -9,26 +9,13 @@ tests=$(realpath "$(dirname "$0")")
 . "$tests/lib.sh"
 
 one=nxfault-$$-1 two=nxfault-$$-2 # namespaces
-net=10.214.$(($$ % 250 + 1)) cable=
+net=10.214.$(($$ % 250 + 1))
 . "$tests/hosts.sh"
 if ! make_hosts >out 2>&1; then
   skip 'faults between hosts' "$no_hosts"
   finish
 fi
-trap '[ -n "$cable" ] && kill "$cable"; end_hosts' EXIT
-connect() { # DELAY_MS LOST_OF_1000
-  [ -n "$cable" ] && kill "$cable" && wait "$cable"
-  rm -f ready
-  "$link" $one $two "$1" "$2" >ready 2>out &
-  cable=$!
-  until [ -s ready ]; do
-    kill -0 $cable 2>/dev/null || return 1
-    sleep 0.05
-  done
-  ip -n $one addr add $net.1 peer $net.2 dev cable && ip -n $two addr add $net.2 peer $net.1 dev cable &&
-    for host in $one $two; do ip -n $host link set lo up && ip -n $host link set cable up || return 1; done
-} 2>/dev/null
-if ! connect 0 0; then
+if ! shape_cable 0 0; then
   skip 'faults between hosts' "no TUN device can be made here: $(cat out)"
   finish
 fi
@@ -43,11 +30,11 @@ printf '%2000s' 'A text to train on. ' >text
 "$small" four.bin 4 hosts=2 data=data || exit 99
 on_two_hosts 120 four.bin --dir plain
 report 'a cable without faults' $?
-connect 0 10 || exit 99
+shape_cable 0 10 || exit 99
 on_two_hosts 120 four.bin --dir lossy
 report 'one packet of a hundred is lost: the run ends' $?
 same 'with the same weights' lossy
-connect 200 0 || exit 99
+shape_cable 200 0 || exit 99
 on_two_hosts 120 four.bin --dir slow
 report '200 ms on the way: the run ends' $?
 same 'with the same weights again' slow
@@ -67,7 +54,7 @@ cut_off() { # NAME SIGNAL: waits until the run trains, then cuts; `out` has what
     [ $(($(date +%s) - since)) -lt 70 ]; do sleep 0.2; done
   took=$(($(date +%s) - since))
 }
-connect 0 0 || exit 99
+shape_cable 0 0 || exit 99
 "$small" long.bin 4 hosts=2 data=data steps=2000000000 deadline=20 || exit 99
 cut_off
 echo "# the last rank ended $took s after the cut"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cable between two network namespaces that delays and loses packets, for kernels without netem: two TUN
- * devices, named `cable`, between which this program carries what it reads. SIGUSR1 cuts it for good.
+/* A cable between two network namespaces that delays and loses packets, and carries so many bits a second each
+ * way, for kernels without netem: two TUN devices, named `cable`, between which this program carries what it
+ * reads. SIGUSR1 cuts it for good.
  *
- * usage: link NAMESPACE NAMESPACE DELAY_MS LOST_OF_1000
+ * usage: link NAMESPACE NAMESPACE DELAY_MS LOST_OF_1000 [MBIT_PER_S]
  * Ends with 77 where no such device can be made. The loss is the same in every run. */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,13 @@ typedef struct end {
   int device;
   packet queued[N_QUEUED];
   uint32_t first, n;
+  double free_s; /* when what was put on the way before has left */
 } end;
+
+typedef struct cable {
+  double delay_s, s_per_byte;
+  uint32_t lost_of_1000;
+} cable;
 
 static volatile sig_atomic_t is_cut;
 
@@ -66,12 +73,19 @@ static bool is_lost(uint32_t lost_of_1000) {
   return (state >> 33) % 1000 < lost_of_1000;
 }
 
-static void take(int device, end *to, double delay_s, uint32_t lost_of_1000) {
+/* When a packet that comes now has arrived: behind those before it. */
+static double due(end *to, size_t n_bytes, const cable *way) {
+  double now = now_s(), begins = to->free_s > now ? to->free_s : now;
+  to->free_s = begins + (double)n_bytes * way->s_per_byte;
+  return to->free_s + way->delay_s;
+}
+
+static void take(int device, end *to, const cable *way) {
   static uint8_t bytes[MOST_BYTES];
   for (ssize_t n; (n = read(device, bytes, sizeof bytes)) > 0;) {
-    if (is_cut || to->n == N_QUEUED || is_lost(lost_of_1000)) continue;
+    if (is_cut || to->n == N_QUEUED || is_lost(way->lost_of_1000)) continue;
     packet *next = &to->queued[(to->first + to->n) % N_QUEUED];
-    *next = (packet){now_s() + delay_s, (size_t)n, malloc((size_t)n)};
+    *next = (packet){due(to, (size_t)n, way), (size_t)n, malloc((size_t)n)};
     if (next->bytes == NULL) continue;
     memcpy(next->bytes, bytes, (size_t)n);
     to->n++;
@@ -92,9 +106,10 @@ static double deliver(end *to) {
 
 int main(int argc, char **argv) {
   static end ends[2];
-  if (argc != 5) return 2;
-  double delay_s = 1e-3 * strtod(argv[3], NULL);
-  uint32_t lost = (uint32_t)strtoul(argv[4], NULL, 10);
+  if (argc != 5 && argc != 6) return 2;
+  const cable way = {.delay_s = 1e-3 * strtod(argv[3], NULL),
+                     .s_per_byte = argc > 5 ? 8e-6 / strtod(argv[5], NULL) : 0,
+                     .lost_of_1000 = (uint32_t)strtoul(argv[4], NULL, 10)};
   for (int i = 0; i < 2; i++) {
     ends[i].device = open_device(argv[1 + i]);
     if (ends[i].device < 0) return fprintf(stderr, "link: %s: %s\n", argv[1 + i], strerror(errno)), SKIPPED;
@@ -105,8 +120,10 @@ int main(int argc, char **argv) {
   for (double wait_s = 0;;) {
     struct pollfd ready[2] = {{.fd = ends[0].device, .events = POLLIN},
                               {.fd = ends[1].device, .events = POLLIN}};
-    poll(ready, 2, (int)(1e3 * wait_s) + (wait_s > 0));
-    for (int i = 0; i < 2; i++) take(ends[i].device, &ends[1 - i], delay_s, lost);
+    const struct timespec wait = {.tv_sec = (time_t)wait_s,
+                                  .tv_nsec = (long)(1e9 * (wait_s - (double)(time_t)wait_s))};
+    ppoll(ready, 2, &wait, NULL);
+    for (int i = 0; i < 2; i++) take(ends[i].device, &ends[1 - i], &way);
     double first_s = deliver(&ends[0]), second_s = deliver(&ends[1]);
     wait_s = first_s < second_s ? first_s : second_s;
   }
