@@ -130,13 +130,14 @@ static pid_t start(char **words) {
 }
 
 static int run_once(const supervisor *s, const char *plan, uint32_t n_ranks, bool resume) {
+  static char resumes[] = "--resume";
   char *words[MOST_WORDS], room[WORD_BYTES];
   const char *launcher = s->launcher ? s->launcher : n_ranks > 1 ? "mpiexec -n {ranks}" : "";
   int n = add_words(launcher, n_ranks, room, sizeof room, words);
   if (n < 0) return NXR_EXIT_USAGE;
   words[n++] = (char *)(uintptr_t)s->self, words[n++] = (char *)(uintptr_t)plan;
   for (int i = 0; i < s->n_options; i++) words[n++] = s->options[i];
-  if (resume && !has_option(s, "--resume")) words[n++] = (char *)(uintptr_t) "--resume";
+  if (resume && !has_option(s, "--resume")) words[n++] = resumes;
   words[n] = NULL;
   pid_t process = start(words);
   int status = process > 0 ? wait_for(process) : told_to_end ? NXR_EXIT_STOPPED : NXR_EXIT_FAILED;

@@ -48,9 +48,10 @@ static void write_event(nxr_events_file *events, NxrTb__Event *event) {
 /* ---- the file ---- */
 
 static void write_beginning(nxr_events_file *events, uint64_t n_steps) {
+  static char brain_event[] = "brain.Event:2";
   NxrTb__Event version = NXR_TB__EVENT__INIT;
   version.what_case = NXR_TB__EVENT__WHAT_FILE_VERSION;
-  version.file_version = (char *)(uintptr_t) "brain.Event:2";
+  version.file_version = brain_event;
   write_event(events, &version);
   if (n_steps == 0) return;
   NxrTb__SessionLog log = NXR_TB__SESSION_LOG__INIT;

@@ -77,9 +77,10 @@ static void write_record(nxr_wandb_file *wandb, NxrWb__Record *record) {
 /* ---- what stands at the beginning ---- */
 
 static void write_header(nxr_wandb_file *wandb) {
+  static char producer[] = "nxrun " NX_VERSION, min_consumer[] = "0.13.0";
   NxrWb__VersionInfo version = NXR_WB__VERSION_INFO__INIT;
-  version.producer = (char *)(uintptr_t) "nxrun " NX_VERSION;
-  version.min_consumer = (char *)(uintptr_t) "0.13.0";
+  version.producer = producer;
+  version.min_consumer = min_consumer;
   NxrWb__Header header = NXR_WB__HEADER__INIT;
   header.version_info = &version;
   NxrWb__Record record = NXR_WB__RECORD__INIT;

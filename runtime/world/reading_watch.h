@@ -6,7 +6,7 @@
 
 #include "runtime/world/world.h"
 
-/* One at a time; where no thread can be had there is none. */
+/* Of the thread that calls it. One at a time; where no thread can be had there is none. */
 void nxr_reading_watch_begin(const nxr_world *world);
 void nxr_reading_watch_end(void);
 
