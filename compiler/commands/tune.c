@@ -18,9 +18,10 @@ static const char usage[] =
     "a step, and what each loses against the best. What the training learns stays as it is.\n"
     "  --machine FILE       the machine that FILE describes\n"
     "  --memory BYTES       what a rank may need, as 72GiB; else what the machine has\n"
-    "  --vary WORD,...      mesh, batch, recompute, zero (all four, where nothing is said) and global; or of "
-    "the\n"
-    "                       mesh tensor, pipeline, context, expert. global varies the global batch\n"
+    "  --vary WORD,...      mesh, batch, recompute, zero (all four, where nothing is said), offload (too, "
+    "where\n"
+    "                       nothing fits without it) and global; or of the mesh tensor, pipeline, context,\n"
+    "                       expert, of offload optimizer, activations. global varies the global batch\n"
     "  --top N              how many to print; 10 where nothing is said\n"
     "  --deadline SECONDS   stop then with the best so far\n"
     "  -o OUTPUT            write FILE with the best layout, its comments kept\n"
@@ -134,6 +135,10 @@ static int tune(job *j) {
   if (request.system == NULL && machine->device != NULL)
     return complain("there is no system ", j->estimate.system);
   nxc_tune(j->arena, &request, &result);
+  if (j->vary == NULL && result.n_fit == 0 && !result.cut_short && machine->device != NULL) {
+    j->varies[NXC_KNOB_OFFLOAD_OPTIMIZER] = j->varies[NXC_KNOB_OFFLOAD_ACTIVATIONS] = true;
+    nxc_tune(j->arena, &request, &result);
+  }
   if (request.progress != NULL) clear_progress();
   nxc_tune_report r = {.arena = j->arena,
                        .file = file ? file : "arguments",

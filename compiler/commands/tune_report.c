@@ -104,6 +104,20 @@ static void print_row(const nxc_tune_report *r, const char *label, const nxc_tun
           100 * t->utilisation);
 }
 
+/* ", optimizer in the host's memory", where the file's own choice is another. */
+static void print_offload(const nxc_tune_report *r, const nxc_tuned *t, FILE *out) {
+  static const struct {
+    nxc_knob knob;
+    const char *name;
+  } kinds[] = {{NXC_KNOB_OFFLOAD_OPTIMIZER, "optimizer"}, {NXC_KNOB_OFFLOAD_ACTIVATIONS, "activations"}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    int64_t share = nxc_choice_value(&r->result->space, &t->choice, kinds[i].knob).first;
+    if (t->choice.at[kinds[i].knob] == 0) continue;
+    fprintf(out, ", %s%s on the %s", share == 500 ? "half of the " : "", kinds[i].name,
+            share ? "host" : "device");
+  }
+}
+
 static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *t, FILE *out) {
   double hours = device_hours(r, t), lost = loss_of(best, t);
   loss losses[3] = {{0}};
@@ -112,6 +126,7 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
   if (hours > 0) fprintf(out, hours < 100 ? ", %.3g device-hours" : ", %.0f device-hours", hours);
   if (t->batch.global != r->request->training->batch.global)
     fprintf(out, ", global batch %lld", (long long)samples(r, t->batch.global));
+  print_offload(r, t, out);
   fputc('\n', out);
   if (t == best) return;
   const char *line = "       as fast";

@@ -34,7 +34,8 @@ static void find_options(nxc_speaker *s, nxc_arena *arena) {
       NX_SETTING_MESH_DATA,         NX_SETTING_BATCH_MICRO,           NX_SETTING_BATCH_GLOBAL,
       NX_SETTING_PIPELINE_CUTS,     NX_SETTING_BATCH_ACCUMULATION,    NX_SETTING_OPTIMIZER_ZERO_STAGE,
       NX_SETTING_RECOMPUTE_LAYERS,  NX_SETTING_RECOMPUTE_GRANULARITY, NX_SETTING_RECOMPUTE_METHOD,
-      NX_SETTING_SEQUENCE_PARALLEL, NX_SETTING_RECOMPUTE_MODULES,     NX_SETTING_ATTENTION_RING};
+      NX_SETTING_SEQUENCE_PARALLEL, NX_SETTING_RECOMPUTE_MODULES,     NX_SETTING_ATTENTION_RING,
+      NX_SETTING_OFFLOAD_OPTIMIZER, NX_SETTING_OFFLOAD_ACTIVATIONS};
   const nxc_dialect *dialect = s->compiled->dialect;
   s->speaks = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->speaks);
   s->sets = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->sets);
@@ -199,7 +200,7 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   if (!nxc_training_read(said->compiled.settings, sink, &said->training)) {
     said->refused = first_of(sink, NXC_SEVERITY_ERROR, NULL, s->arena);
     if (said->refused == NULL) said->refused = "sizes are unknown";
-  } else if (!nxc_choice_is(space, choice, &said->training)) {
+  } else if (!nxc_choice_is(space, choice, &said->training, said->compiled.settings)) {
     said->refused = "its options do not say it";
   }
 }

@@ -238,11 +238,22 @@ static void drop_unknown(search *s) {
 
 /* ---- layouts ---- */
 
+/* Sizes have what the file's settings say; what goes to the host's memory may be another. */
+static void read_offload(const nxc_space *space, const nxc_choice *choice, nxc_sizes *sizes) {
+  if (choice->at[NXC_KNOB_OFFLOAD_OPTIMIZER] != 0)
+    sizes->offload_optimizer =
+        (double)nxc_choice_value(space, choice, NXC_KNOB_OFFLOAD_OPTIMIZER).first / 1000;
+  if (choice->at[NXC_KNOB_OFFLOAD_ACTIVATIONS] != 0)
+    sizes->offload_activations =
+        (double)nxc_choice_value(space, choice, NXC_KNOB_OFFLOAD_ACTIVATIONS).first / 1000;
+}
+
 static void estimate(search *s, const nxc_choice *choice) {
   nxc_tune_result *r = s->result;
   nxc_training training;
   nxc_choice_read(&r->space, choice, &training);
   nxc_sizes sizes = nxc_sizes_read(&training, s->request->compiled->settings);
+  read_offload(&r->space, choice, &sizes);
   candidate new = {.choice = *choice, .memory_bytes = own_memory(s, &sizes, &training)};
   if (!fits(s, new.memory_bytes)) return;
   r->n_fit++;

@@ -2,6 +2,7 @@
 #include "compiler/tune/space.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -55,6 +56,10 @@ static bool has_same_modules(const nxc_recomputation *a, const nxc_recomputation
   return same;
 }
 
+static int64_t thousandths(const nxc_settings *settings, nxc_setting_id id) {
+  return lround(1000 * nxc_number(settings, id));
+}
+
 static void add_own(nxc_space *space, nxc_arena *arena) {
   const nxc_training *t = space->training;
   const nxc_layout *l = &t->layout;
@@ -66,6 +71,10 @@ static void add_own(nxc_space *space, nxc_arena *arena) {
   add(space, arena, NXC_KNOB_ZERO, t->sharding.stage, 0);
   add(space, arena, NXC_KNOB_RECOMPUTE, recompute_of(&t->recomputation), 0);
   add(space, arena, NXC_KNOB_GLOBAL, t->batch.global, 0);
+  add(space, arena, NXC_KNOB_OFFLOAD_OPTIMIZER, thousandths(space->settings, NX_SETTING_OFFLOAD_OPTIMIZER),
+      0);
+  add(space, arena, NXC_KNOB_OFFLOAD_ACTIVATIONS,
+      thousandths(space->settings, NX_SETTING_OFFLOAD_ACTIVATIONS), 0);
 }
 
 /* A rank that divides what lies between products too always needs less and takes no longer. */
@@ -127,10 +136,22 @@ static void add_global(nxc_space *space, nxc_arena *arena) {
     add(space, arena, NXC_KNOB_GLOBAL, global * times, 0);
 }
 
+static void add_offload_optimizer(nxc_space *space, nxc_arena *arena) {
+  for (int64_t share = 0; share <= 1000; share += 1000)
+    add(space, arena, NXC_KNOB_OFFLOAD_OPTIMIZER, share, 0);
+}
+
+/* Some systems take whole layers, but not all of them. */
+static void add_offload_activations(nxc_space *space, nxc_arena *arena) {
+  for (int64_t share = 0; share <= 1000; share += 500)
+    add(space, arena, NXC_KNOB_OFFLOAD_ACTIVATIONS, share, 0);
+}
+
 nxc_space nxc_space_make(nxc_arena *arena, const nxc_training *training, const nxc_settings *settings,
                          const bool varies[NXC_N_KNOBS]) {
   static void (*const adders[])(nxc_space *, nxc_arena *) = {
-      add_tensor, add_stages, add_context, add_experts, add_micro, add_zero, add_recompute, add_global};
+      add_tensor, add_stages,    add_context, add_experts,           add_micro,
+      add_zero,   add_recompute, add_global,  add_offload_optimizer, add_offload_activations};
   static_assert(sizeof adders / sizeof *adders == NXC_N_KNOBS, "one for each knob");
   nxc_space space = {.training = training, .settings = settings};
   add_own(&space, arena);
@@ -239,7 +260,13 @@ bool nxc_choice_divides(const nxc_space *space, const nxc_choice *choice) {
   return experts <= l->world && l->world % experts == 0 && mixture->hidden % l->expert_tensor == 0;
 }
 
-bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_training *t) {
+static bool is_share(const nxc_space *space, const nxc_choice *choice, nxc_knob knob,
+                     const nxc_settings *settings, nxc_setting_id id) {
+  return nxc_choice_value(space, choice, knob).first == thousandths(settings, id);
+}
+
+bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_training *t,
+                   const nxc_settings *settings) {
   nxc_training chosen;
   nxc_choice_read(space, choice, &chosen);
   const nxc_layout *l = &t->layout, *c = &chosen.layout;
@@ -250,7 +277,9 @@ bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_t
          l->sequence_parallel == c->sequence_parallel && t->batch.micro == chosen.batch.micro &&
          t->batch.global == chosen.batch.global && t->batch.n_micro == chosen.batch.n_micro &&
          t->sharding.stage == chosen.sharding.stage && t->model.sequence == chosen.model.sequence &&
-         recomputes;
+         recomputes &&
+         is_share(space, choice, NXC_KNOB_OFFLOAD_OPTIMIZER, settings, NX_SETTING_OFFLOAD_OPTIMIZER) &&
+         is_share(space, choice, NXC_KNOB_OFFLOAD_ACTIVATIONS, settings, NX_SETTING_OFFLOAD_ACTIVATIONS);
 }
 
 /* ---- settings ---- */
@@ -298,6 +327,12 @@ static void set_recompute(const setter *to, nxc_knob_value kind) {
   forget(to, NX_SETTING_RECOMPUTE_LAYERS);
 }
 
+static void set_share(const nxc_space *space, const nxc_choice *choice, nxc_knob knob, const setter *to,
+                      nxc_setting_id id) {
+  double share = (double)nxc_choice_value(space, choice, knob).first / 1000;
+  if (choice->at[knob] != 0) set(to, id, (nxc_value){.kind = NXC_FLOAT, .number = share});
+}
+
 static void set_context(const nxc_space *space, int64_t context, const setter *to) {
   bool sized = nxc_has(to->settings, NX_SETTING_MESH_ULYSSES);
   set_int(to, NX_SETTING_MESH_CONTEXT, context);
@@ -335,6 +370,8 @@ void nxc_choice_set(const nxc_space *space, const nxc_choice *choice, nxc_settin
   if (choice->at[NXC_KNOB_ZERO] != 0) set_int(&to, NX_SETTING_OPTIMIZER_ZERO_STAGE, t.sharding.stage);
   if (choice->at[NXC_KNOB_RECOMPUTE] != 0)
     set_recompute(&to, nxc_choice_value(space, choice, NXC_KNOB_RECOMPUTE));
+  set_share(space, choice, NXC_KNOB_OFFLOAD_OPTIMIZER, &to, NX_SETTING_OFFLOAD_OPTIMIZER);
+  set_share(space, choice, NXC_KNOB_OFFLOAD_ACTIVATIONS, &to, NX_SETTING_OFFLOAD_ACTIVATIONS);
   set_int(&to, NX_SETTING_MESH_WORLD, t.layout.world);
   set_int(&to, NX_SETTING_MESH_DATA, t.layout.data);
   set_int(&to, NX_SETTING_BATCH_ACCUMULATION, t.batch.n_micro);

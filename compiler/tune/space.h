@@ -19,19 +19,21 @@
   KNOB(MICRO, "micro", "batch")                                                                              \
   KNOB(ZERO, "zero", "zero")                                                                                 \
   KNOB(RECOMPUTE, "recompute", "recompute")                                                                  \
-  KNOB(GLOBAL, "global", "global")
+  KNOB(GLOBAL, "global", "global")                                                                           \
+  KNOB(OFFLOAD_OPTIMIZER, "optimizer", "offload")                                                            \
+  KNOB(OFFLOAD_ACTIVATIONS, "activations", "offload")
 
 typedef enum nxc_knob {
 #define KNOB(id, name, group) NXC_KNOB_##id,
   NXC_KNOBS(KNOB)
 #undef KNOB
-  NXC_N_KNOBS
+      NXC_N_KNOBS
 } nxc_knob;
 
 enum { NXC_RECOMPUTE_NONE, NXC_RECOMPUTE_SELECTIVE, NXC_RECOMPUTE_FULL };
 
-/* tensor and whether sequences are divided too; stages and chunks of each; recomputation and what the system
- * calls the scores; of the others `first` alone. */
+/* tensor and whether sequences are divided too; stages and chunks of each; of the others `first` alone: of
+ * what is in the host's memory thousandths. */
 typedef struct nxc_knob_value {
   int64_t first, second;
 } nxc_knob_value;
@@ -67,7 +69,8 @@ void nxc_choice_read(const nxc_space *space, const nxc_choice *choice, nxc_train
 /* Gives the settings their values; `changed` marks those that the file says otherwise. */
 void nxc_choice_set(const nxc_space *space, const nxc_choice *choice, nxc_settings *settings,
                     bool changed[NX_N_SETTINGS]);
-/* Whether settings that were read from a text have what was chosen. */
-bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_training *training);
+/* Whether settings that were read from a text, with their records, have what was chosen. */
+bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_training *training,
+                   const nxc_settings *settings);
 
 #endif

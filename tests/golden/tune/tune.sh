@@ -19,6 +19,9 @@ done <cases.txt
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+# What no layout fits in without it is searched again with the optimizer in the host's memory.
+"$nxcfg" tune megatron.sh --machine device.yaml --memory 6.5GiB --format options | grep -qx optimizer-cpu-offload=true
+result "what does not fit is offloaded" $?
 for file in megatron.sh neox.yml nxdt.yaml reference.yaml; do
   cp "$file" "$folder/$file"
   set -- --machine device.yaml --world-size 16
