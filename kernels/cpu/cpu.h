@@ -52,7 +52,8 @@ typedef struct cpu_block {
 
 struct nxk_device {
   uint32_t n_threads, target;
-  bool native_bf16; /* oneDNN multiplies bf16 faster than it multiplies fp32 here */
+  bool native_bf16;  /* oneDNN multiplies bf16 faster than it multiplies fp32 here */
+  bool own_products; /* product.h is faster than oneDNN here */
   uint64_t ceiling_bytes, kept_bytes, scratch_bytes;
   char *scratch;
   cpu_block *blocks;

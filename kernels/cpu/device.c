@@ -123,6 +123,7 @@ static void device_start_threads(uint32_t n_threads) {
 
 static void device_choose_tables(nxk_device *device) {
   device->native_bf16 = cpu_has_fast_bf16(device->target);
+  device->own_products = device->native_bf16 && device->target == NX_TARGET_CPU_AVX512;
   device->table = device->target == NX_TARGET_CPU_AVX2 ? &cpu_table_avx2 : &cpu_table_avx512;
   if (device->native_bf16)
     device->faster = device->target == NX_TARGET_CPU_AMX ? &cpu_table_amx : &cpu_table_bf16;

@@ -2,6 +2,7 @@
 /* oneDNN's primitives: made once per form, scratchpads in our memory. */
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/dnnl_compat.h"
+#include "kernels/cpu/product.h"
 #include "schema/plan.h"
 
 #include <assert.h>
@@ -20,6 +21,7 @@ typedef struct gemm_pack {
 struct cpu_gemm {
   cpu_gemm *next;
   cpu_gemm_form form;
+  bool own; /* product.h's, and nothing of oneDNN's */
   dnnl_primitive_t primitive;
   dnnl_memory_t a, b, bias, c, scratchpad;
   gemm_pack pack_a, pack_b;
@@ -159,9 +161,11 @@ cpu_gemm *cpu_gemm_find(nxk_device *device, const cpu_gemm_form *form, nxk_fault
   snprintf(what, sizeof what, "matmul %lld x %lld x %lld", (long long)form->m, (long long)form->n,
            (long long)form->k);
   cpu_gemm *gemm = cpu_keep(device, sizeof *gemm, what, fault);
-  if (!gemm || !cpu_count(device, PRIMITIVE_BYTES, what, fault)) return NULL;
+  if (!gemm) return NULL;
   gemm->form = *form;
-  if (!gemm_make(device, gemm)) {
+  gemm->own = form->pack_b && cpu_product_takes(device, form);
+  if (!gemm->own && !cpu_count(device, PRIMITIVE_BYTES, what, fault)) return NULL;
+  if (!gemm->own && !gemm_make(device, gemm)) {
     gemm_free(gemm);
     return NULL;
   }
@@ -170,7 +174,8 @@ cpu_gemm *cpu_gemm_find(nxk_device *device, const cpu_gemm_form *form, nxk_fault
   return gemm;
 }
 
-uint64_t cpu_gemm_scratch_bytes(const cpu_gemm *gemm) {
+uint64_t cpu_gemm_scratch_bytes(const nxk_device *device, const cpu_gemm *gemm) {
+  if (gemm->own) return cpu_product_scratch_bytes(device);
   return gemm->scratchpad_bytes + gemm->pack_a.n_bytes + gemm->pack_b.n_bytes;
 }
 
@@ -188,6 +193,10 @@ static const void *pack_run(const nxk_device *device, const gemm_pack *pack, con
 
 void cpu_gemm_run(const nxk_device *device, const cpu_gemm *gemm, const void *a, const void *b,
                   const void *bias, void *c, char *scratch) {
+  if (gemm->own) {
+    cpu_product_run(device, &gemm->form, a, b, c, scratch);
+    return;
+  }
   char *a_place = scratch + gemm->scratchpad_bytes, *b_place = a_place + gemm->pack_a.n_bytes;
   dnnl_memory_set_data_handle(gemm->a, (void *)pack_run(device, &gemm->pack_a, a, a_place));
   dnnl_memory_set_data_handle(gemm->b, (void *)pack_run(device, &gemm->pack_b, b, b_place));

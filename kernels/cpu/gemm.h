@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One oneDNN matrix product: c[m,n] (+)= op(a) op(b) (+ bias[n]) over given types and row strides.
+/* One matrix product, oneDNN's or our own (product.h): c[m,n] (+)= op(a) op(b) (+ bias[n]) over given types
+ * and row strides.
  *
  * Made at bind, kept by the device and shared by every kernel that asks for the same form. Operands may be
  * packed: the product then reads a layout of oneDNN's own, which gemm_run writes to scratch first. A gemm
@@ -19,7 +20,7 @@ typedef struct cpu_gemm_form {
 
 /* NULL with an empty fault: oneDNN has no fast implementation of it. */
 cpu_gemm *cpu_gemm_find(nxk_device *device, const cpu_gemm_form *form, nxk_fault *fault);
-uint64_t cpu_gemm_scratch_bytes(const cpu_gemm *gemm);
+uint64_t cpu_gemm_scratch_bytes(const nxk_device *device, const cpu_gemm *gemm);
 void cpu_gemm_run(const nxk_device *device, const cpu_gemm *gemm, const void *a, const void *b,
                   const void *bias, void *c, char *scratch);
 

@@ -4,10 +4,11 @@
  * A product is made in bf16 where both operands are and the machine is fast in it, else in fp32. An operand
  * of another type than its product is widened block by block into scratch. A right side is packed first where
  * enough rows read it (a transposed one only for AMX, where packed products are 1.4 times as fast: elsewhere
- * oneDNN copies it as well as we do), at most PACK_BYTES at a time, which splits N and K. A result narrower
- * than its sum (bf16 summed over several blocks of K, or by an fp32 product) is summed in an fp32 block and
- * rounded once. */
+ * oneDNN copies it as well as we do), at most PACK_BYTES at a time, which splits N and K; product.h, which
+ * packs as it goes, takes weight gradients where it is the faster. A result narrower than its sum (bf16
+ * summed over several blocks of K, or by an fp32 product) is summed in an fp32 block and rounded once. */
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/product.h"
 #include "schema/plan.h"
 
 #include <string.h>
@@ -53,26 +54,6 @@ static int64_t at_most(int64_t n, int64_t limit) {
   return n < limit ? n : limit;
 }
 
-static void choose_blocks(const nxk_kernel *kernel, matmul_state *state, bool in_bf16, bool pack) {
-  const nxk_tensor *a = cpu_in(kernel, 0), *b = cpu_in(kernel, 1), *c = cpu_out(kernel, 0);
-  state->type = in_bf16 ? NX_bf16 : NX_f32;
-  state->widen_a = a->dtype != state->type;
-  state->widen_b = b->dtype != state->type;
-  state->widen_bias = state->has_bias && !in_bf16 && cpu_in(kernel, 2)->dtype != NX_f32;
-  bool widen = state->widen_a || state->widen_b;
-  state->block_m = widen ? at_most(state->m, BLOCK_M) : state->m;
-  state->block_n = widen ? at_most(state->n, BLOCK_N) : state->n;
-  state->block_k = widen ? at_most(state->k, BLOCK_K) : state->k;
-  state->pack_b = pack && state->m >= PACK_ROWS &&
-                  (!state->trans_b || kernel->device->target == NX_TARGET_CPU_AMX);
-  if (state->pack_b) {
-    int64_t room = PACK_BYTES / (in_bf16 ? 2 : 4);
-    state->block_k = at_most(state->block_k, room / at_most(state->block_n, PACK_COLUMNS) / 64 * 64);
-    state->block_n = at_most(state->block_n, room / state->block_k / 64 * 64);
-  }
-  state->sum_apart = c->dtype != NX_f32 && (c->dtype != state->type || state->block_k < state->k);
-}
-
 /* The extent of the last block (`last`) or of every other. */
 static int64_t extent(int64_t n, int64_t block, int last) {
   return last ? n - (n - 1) / block * block : block;
@@ -98,6 +79,29 @@ static cpu_gemm_form block_form(const nxk_kernel *kernel, const matmul_state *s,
   return form;
 }
 
+static void choose_blocks(const nxk_kernel *kernel, matmul_state *state, bool in_bf16, bool pack) {
+  const nxk_tensor *a = cpu_in(kernel, 0), *b = cpu_in(kernel, 1), *c = cpu_out(kernel, 0);
+  state->type = in_bf16 ? NX_bf16 : NX_f32;
+  state->widen_a = a->dtype != state->type;
+  state->widen_b = b->dtype != state->type;
+  state->widen_bias = state->has_bias && !in_bf16 && cpu_in(kernel, 2)->dtype != NX_f32;
+  bool widen = state->widen_a || state->widen_b;
+  state->block_m = widen ? at_most(state->m, BLOCK_M) : state->m;
+  state->block_n = widen ? at_most(state->n, BLOCK_N) : state->n;
+  state->block_k = widen ? at_most(state->k, BLOCK_K) : state->k;
+  state->sum_apart = c->dtype != NX_f32 && c->dtype != state->type;
+  cpu_gemm_form whole = block_form(kernel, state, 1, 1, 1, 1);
+  bool own = pack && !widen && cpu_product_takes(kernel->device, &whole);
+  state->pack_b = own || (pack && state->m >= PACK_ROWS &&
+                          (!state->trans_b || kernel->device->target == NX_TARGET_CPU_AMX));
+  if (state->pack_b && !own) {
+    int64_t room = PACK_BYTES / (in_bf16 ? 2 : 4);
+    state->block_k = at_most(state->block_k, room / at_most(state->block_n, PACK_COLUMNS) / 64 * 64);
+    state->block_n = at_most(state->block_n, room / state->block_k / 64 * 64);
+  }
+  state->sum_apart |= c->dtype != NX_f32 && state->block_k < state->k;
+}
+
 static bool bind_blocks(nxk_kernel *kernel, matmul_state *s, nxk_fault *fault) {
   bool several_k = s->block_k < s->k;
   s->scratch_bytes = 0;
@@ -108,7 +112,7 @@ static bool bind_blocks(nxk_kernel *kernel, matmul_state *s, nxk_fault *fault) {
     cpu_gemm *gemm = cpu_gemm_find(kernel->device, &form, fault);
     if (!gemm) return false;
     s->blocks[last_m][last_n][last_k][first_k] = gemm;
-    uint64_t n_bytes = cpu_gemm_scratch_bytes(gemm);
+    uint64_t n_bytes = cpu_gemm_scratch_bytes(kernel->device, gemm);
     if (n_bytes > s->scratch_bytes) s->scratch_bytes = n_bytes;
   }
   return true;
