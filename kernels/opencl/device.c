@@ -34,8 +34,7 @@ bool ocl_fault(nxk_fault *fault, const char *what, cl_int error) {
 
 void ocl_check(const nxk_device *device, cl_int error, const char *what) {
   const nxk_frame frame = {.alarm = device->alarm};
-  if (error != CL_SUCCESS)
-    nxk_fail(&frame, "%s: %s: %s (%d)", device->name, what, error_name(error), error);
+  if (error != CL_SUCCESS) nxk_fail(&frame, "%s: %s: %s (%d)", device->name, what, error_name(error), error);
 }
 
 /* ---- what there is ---- */
@@ -93,7 +92,7 @@ uint32_t ocl_devices(nxk_description *room, uint32_t n) {
     device_text(all[i].device, CL_DEVICE_NAME, name);
     device_text(all[i].device, CL_DRIVER_VERSION, driver);
     clGetPlatformInfo(all[i].platform, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
-    const char *lacks = has_fp64(all[i].device) ? "" : "; lacks fp64, which norms and losses need";
+    const char *lacks = has_fp64(all[i].device) ? "" : "; without fp64";
     snprintf(room[i].text, sizeof room[i].text, "%.90s (%.60s, driver %.40s), %s, %llu MiB%s", name, platform,
              driver, is_processor(&all[i]) ? "processor" : "accelerator",
              (unsigned long long)(device_number(all[i].device, CL_DEVICE_GLOBAL_MEM_SIZE) >> 20), lacks);
@@ -182,8 +181,8 @@ static bool describe(nxk_device *device, const found *chosen, nxk_fault *fault) 
   device->local_bytes = device_number(device->id, CL_DEVICE_LOCAL_MEM_SIZE);
   size_groups(device, chosen);
   uint64_t group = device_number(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
-  const char *lacks = !has_fp64(device->id) ? "arithmetic in fp64 (cl_khr_fp64)"
-                      : group < 64          ? "groups of 64 work-items"
+  device->fp64 = has_fp64(device->id);
+  const char *lacks = group < 64 ? "groups of 64 work-items"
                       : device_number(device->id, CL_DEVICE_MAX_PARAMETER_SIZE) < 1024
                           ? "kernels with parameters of 1024 bytes"
                           : NULL;

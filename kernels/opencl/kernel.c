@@ -5,6 +5,7 @@
 
 #include "kernels/moe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,17 @@ static uint64_t groups_of(const nxk_device *device, const ocl_launch *launch, co
   }
 }
 
+/* An attribute as programs take it: without fp64, what fp32 has of it and what that rounds off. */
+static int64_t real_word(const nxk_device *device, double real) {
+  int64_t word;
+  const float near = (float)real, parts[2] = {near, isfinite(near) ? (float)(real - (double)near) : 0};
+  if (device->fp64) memcpy(&word, &real, sizeof word);
+  else memcpy(&word, parts, sizeof word);
+  return word;
+}
+
 /* The words of struct call_values; dimensions stand from the right. */
-static bool words_of(nxk_kernel *kernel) {
+static bool words_of(const nxk_device *device, nxk_kernel *kernel) {
   const nxk_operator *operator= & kernel->operator;
   uint32_t n_args = operator->n_in + operator->n_out, n_attrs = operator->n_attrs ? operator->n_attrs : 1;
   kernel->first_at = FIRST_DIM + 4 * n_args;
@@ -42,7 +52,7 @@ static bool words_of(nxk_kernel *kernel) {
   for (uint32_t i = 0; i < operator->n_attrs; i++) {
     const nxk_attr *attr = &operator->attrs[i];
     if (attr->kind == NXK_INT) words[kernel->first_int + i] = attr->integer;
-    if (attr->kind == NXK_REAL) memcpy(&words[kernel->first_int + n_attrs + i], &attr->real, sizeof(double));
+    if (attr->kind == NXK_REAL) words[kernel->first_int + n_attrs + i] = real_word(device, attr->real);
   }
   return true;
 }
@@ -75,7 +85,7 @@ static bool bind_row(nxk_device *device, const ocl_row *row, const nxk_operator 
   kernel->next = device->kernels;
   device->kernels = kernel;
   kernel->n_rounds = row->rounds ? row->rounds(operator) : 0;
-  if (!words_of(kernel)) return ocl_fault(fault, "kernel", CL_OUT_OF_HOST_MEMORY);
+  if (!words_of(device, kernel)) return ocl_fault(fault, "kernel", CL_OUT_OF_HOST_MEMORY);
   for (const ocl_launch *launch = row->launches; launch->kernel; launch++)
     if (!add_launch(device, kernel, program, launch, fault)) return false;
   *out = kernel;
@@ -83,6 +93,13 @@ static bool bind_row(nxk_device *device, const ocl_row *row, const nxk_operator 
 }
 
 bool ocl_bind(nxk_device *device, const nxk_operator *operator, nxk_kernel ** kernel, nxk_fault *fault) {
+  if (!device->fp64 && ocl_needs_fp64(operator)) {
+    snprintf(
+        fault->text, sizeof fault->text,
+        "needs arithmetic in fp64 (cl_khr_fp64), which %s lacks: give --device another, of nxrun --devices",
+        device->name);
+    return false;
+  }
   const ocl_row *row = ocl_product_row(device, operator, fault);
   if (!row && fault->text[0] == '\0') row = ocl_row_of(operator);
   return row && bind_row(device, row, operator, kernel, fault);
@@ -158,7 +175,7 @@ void ocl_kernels_close(nxk_device *device) {
   while (device->kernels) {
     nxk_kernel *at = device->kernels;
     device->kernels = at->next;
-    for (uint32_t i = 0; i < at->n_launches; i++) 
+    for (uint32_t i = 0; i < at->n_launches; i++)
       if (at->kernels[i]) clReleaseKernel(at->kernels[i]);
     free(at->words);
     free(at);

@@ -104,6 +104,7 @@ struct nxk_device {
   cl_command_queue queues[NXK_N_QUEUES];
   char platform[OCL_NAME], name[OCL_NAME], driver[OCL_NAME];
   uint64_t memory_bytes, most_bytes, local_bytes, arena_bytes;
+  bool fp64;                 /* else doubles of the programs are fp32 (prelude.cl) */
   uint32_t local, tile_side; /* items of a group; its root */
   uint32_t width, item_rows; /* of a product of matrices each item has so many columns and rows */
   ocl_arena arenas[NX_N_ARENAS];
@@ -131,6 +132,15 @@ struct nxk_kernel {
   uint32_t n_words, first_at, first_int;
   int64_t *words; /* struct call_values */
 };
+
+/* table_forms.c: more of an operator's text; the input of positions; whether attention is a gradient, and
+ * whether fp32 does not serve */
+void ocl_heads_define(FILE *text, const nxk_device *device, const nxk_operator *operator);
+void ocl_sinusoid_define(FILE *text, const nxk_device *device, const nxk_operator *operator);
+void ocl_attention_define(FILE *text, const nxk_device *device, const nxk_operator *operator);
+int ocl_positions_of(const nxk_operator *operator);
+bool ocl_is_backward(const nxk_operator *operator);
+bool ocl_needs_fp64(const nxk_operator *operator);
 
 /* table.c, table_update.c; NULL: there are no kernels */
 const ocl_row *ocl_row_of(const nxk_operator *operator);

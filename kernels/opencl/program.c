@@ -53,7 +53,9 @@ static void say_attributes(FILE *text, const nx_op_row *row) {
   uint64_t reals = 0;
   for (uint32_t i = 0; i < nx_op_n_attrs(row); i++) {
     bool real = row->attrs[i].type == NX_REAL;
-    fprintf(text, "#define A_%s call.%s[%u]\n", row->attrs[i].name, real ? "reals" : "ints", i);
+    if (real) fprintf(text, "#define REAL_%s call.reals[%u]\n", row->attrs[i].name, i);
+    fprintf(text, real ? "#define A_%s REAL_OF(call.reals[%u])\n" : "#define A_%s call.ints[%u]\n",
+            row->attrs[i].name, i);
     say_values(text, &row->attrs[i]);
     reals |= (uint64_t)real << i;
   }
@@ -73,7 +75,7 @@ static char *text_of(const nxk_device *device, const ocl_row *row, const nxk_ope
   if (!text) return NULL;
   const nx_op_row *op = nx_op_find(operator->op);
   uint32_t n_args = operator->n_in + operator->n_out, n_attrs = operator->n_attrs;
-  fprintf(text, "#define IN_%s\n", row->file);
+  fprintf(text, "%s#define IN_%s\n", device->fp64 ? "" : "#define NO_FP64\n", row->file);
   fprintf(text, "#define IS_%s\n#define LOCAL %u\n#define TILE_SIDE %u\n", op->name, device->local,
           device->tile_side);
   fprintf(text, "#define WIDTH %u\n#define ITEM_ROWS %u\n", device->width, device->item_rows);
@@ -185,8 +187,7 @@ static void program_keep(cl_program program, const char *path) {
     return;
   uint8_t *bytes = malloc(SHA256_DIGEST_SIZE + n_bytes);
   unsigned char *binary = bytes + SHA256_DIGEST_SIZE;
-  if (bytes &&
-      clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
+  if (bytes && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
     digest_of(binary, n_bytes, bytes);
     file_write(path, bytes, SHA256_DIGEST_SIZE + n_bytes);
   }
@@ -210,10 +211,17 @@ static void say_build_failure(const nxk_device *device, cl_program program, cons
   free(log);
 }
 
+/* Constants of the headers that are shared have the type that the device has. */
+static void options_of(const nxk_device *device, char *options, size_t room) {
+  const char *more = getenv("NXRUN_OPENCL_OPTIONS");
+  snprintf(options, room, "%s%s", device->fp64 ? "" : "-cl-single-precision-constant ", more ? more : "");
+}
+
 static cl_program program_build(nxk_device *device, const char *const *texts, const char *file,
                                 nxk_fault *fault) {
   char path[4096];
-  const char *more = getenv("NXRUN_OPENCL_OPTIONS"), *options = more ? more : "";
+  char options[4096];
+  options_of(device, options, sizeof options);
   bool kept = path_of(device, texts, options, path, sizeof path);
   cl_program program = kept ? program_load(device, path, options) : NULL;
   cl_int error;

@@ -72,25 +72,8 @@ static int64_t rotary_pairs(const nxk_operator *operator) {
   return operator->attrs[rotary].integer / 2;
 }
 
-/* The input of positions; behind it may be frequencies. */
-static int positions_of(const nxk_operator *operator) {
-  switch (operator->op) {
-  case NX_OP_merge_qkv: return 3;
-  case NX_OP_split_latent:
-  case NX_OP_merge_latent: return 2;
-  default: return 1;
-  }
-}
-
-static void heads_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  (void)device;
-  int positions = positions_of(operator);
-  fprintf(text, "#define POSITIONS X%d\n#define N_POSITIONS XN(%d)\n", positions, positions);
-  if ((int)operator->n_in > positions + 1) fprintf(text, "#define FREQUENCIES X%d\n", positions + 1);
-}
-
 static uint64_t n_turns(const nxk_operator *operator) {
-  return (uint64_t)(ocl_elements(operator, positions_of(operator)) * rotary_pairs(operator));
+  return (uint64_t)(ocl_elements(operator, ocl_positions_of(operator)) * rotary_pairs(operator));
 }
 
 static uint64_t turns(const nxk_device *device, const nxk_operator *operator) {
@@ -113,26 +96,8 @@ static uint64_t split_latent(const nxk_device *device, const nxk_operator *opera
 
 /* ---- attention ---- */
 
-/* What the inputs of a form of attention are, in the words of attention.cl; `extra` stands behind the
- * samples. */
-typedef struct attention_form {
-  bool backward;
-  const char *extra;
-} attention_form;
-
-static attention_form form_of(nx_op op) {
-  switch (op) {
-  case NX_OP_attention_grad: return (attention_form){true, NULL};
-  case NX_OP_attention_relative: return (attention_form){false, "TABLE"};
-  case NX_OP_attention_relative_grad: return (attention_form){true, "TABLE"};
-  case NX_OP_attention_sparse: return (attention_form){false, "BLOCKS"};
-  case NX_OP_attention_sparse_grad: return (attention_form){true, "BLOCKS"};
-  default: return (attention_form){false, NULL};
-  }
-}
-
 static uint64_t query_groups(const nxk_device *device, const nxk_operator *operator) {
-  const int64_t *q = operator->args[form_of(operator->op).backward].dims;
+  const int64_t *q = operator->args[ocl_is_backward(operator)].dims;
   return (uint64_t)(q[0] * q[1]) * ocl_ceil((uint64_t)q[2], device->local);
 }
 
@@ -143,28 +108,6 @@ static uint64_t key_groups(const nxk_device *device, const nxk_operator *operato
 
 static uint64_t delta_scratch(const nxk_operator *operator) {
   return (uint64_t)ocl_elements(operator, 5) * sizeof(float);
-}
-
-/* Blocks as long as half of the local memory takes. */
-static void attention_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  static const char *const names[] = {"DO",     "Q", "K",     "V",         "O",    "LSE",
-                                      "SAMPLE", "",  "PLACE", "KEY_PLACE", "START"};
-  attention_form form = form_of(operator->op);
-  uint32_t first = form.backward, n = 0;
-  for (uint32_t i = 0; i < sizeof names / sizeof *names && n < operator->n_in; i++) {
-    bool extra = names[i][0] == '\0', only_backward = i == 0 || i == 4 || i == 5;
-    if ((extra && !form.extra) || (only_backward && !form.backward)) continue;
-    if (extra) fprintf(text, "#define EXTRA %u\n", n);
-    const char *name = extra ? form.extra : names[i];
-    fprintf(text, "#define %s X%u\n#define %s_WIDE X%u_WIDE\n", name, n, name, n);
-    n++;
-  }
-  uint64_t d = (uint64_t)operator->args[first].dims[3], e = (uint64_t)operator->args[first + 2].dims[3];
-  uint64_t width = device->width, block = 32, features = width * (ocl_ceil(d, width) + ocl_ceil(e, width));
-  if (form.backward) features *= 2; /* as rows, and turned */
-  while (block > width && block * features * sizeof(float) > device->local_bytes / 2) block /= 2;
-  fprintf(text, "#define HEAD_D %llu\n#define HEAD_E %llu\n#define BLOCK %llu\n", (unsigned long long)d,
-          (unsigned long long)e, (unsigned long long)block);
 }
 
 /* ---- products ---- */
@@ -232,9 +175,9 @@ static uint64_t amax_scratch(const nxk_operator *operator) {
 /* Items, or a group for each box that shares a scale. */
 static uint64_t rounded(const nxk_device *device, const nxk_operator *operator) {
   uint64_t n = (uint64_t)ocl_elements(operator, 0), columns = (uint64_t)ocl_last_dim(&operator->args[0]);
-  if (operator->n_in > 1 || columns == 0) return ocl_ceil(n, device->local);
-  return ocl_ceil(n / columns, (uint64_t)operator->attrs[NX_fp8_round_block_rows].integer) *
-         ocl_ceil(columns, (uint64_t)operator->attrs[NX_fp8_round_block_columns].integer);
+  if (operator->n_in> 1 || columns == 0) return ocl_ceil(n, device->local);
+  return ocl_ceil(n / columns, (uint64_t) operator->attrs[NX_fp8_round_block_rows].integer) *
+         ocl_ceil(columns, (uint64_t) operator->attrs[NX_fp8_round_block_columns].integer);
 }
 
 /* ---- pairs ---- */
@@ -249,54 +192,78 @@ static void pairs_define(FILE *text, const nxk_device *device, const nxk_operato
 
 /* ---- the rows ---- */
 
-#define ELEMENTWISE(file, kernel) {file, {{kernel, OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
-#define RUNS(file, kernel) {file, {{kernel, OCL_RUNS, OCL_OUT(0), 0, NULL}}, NULL, NULL}
-#define ROWS(file, kernel, operand) {file, {{kernel, OCL_ROWS, operand, 0, NULL}}, NULL, NULL}
-#define TURNED(kernel, over) \
-  {"heads", \
-   {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch, heads_define}
-#define BLOCK_SUMS \
-  {"reduction", {{"block_sums", OCL_COUNTED, 0, 0, norm_blocks}, {"block_total", OCL_ONE, 0, 0, NULL}}, \
-   norm_scratch, norm_define}
-#define ONE_BIT \
-  {"onebit", \
-   {{"onebit_vector", OCL_ITEMS, OCL_OUT(0), 0, NULL}, \
-    {"block_sums", OCL_COUNTED, 0, 0, vector_blocks}, \
-    {"onebit_size", OCL_ONE, 0, 0, NULL}, \
-    {"onebit_bits", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, vector_scratch, norm_define}
-#define ATTENTION {"attention", {{"attention", OCL_COUNTED, 0, 0, query_groups}}, NULL, attention_define}
-#define ATTENTION_GRAD \
-  {"attention", \
-   {{"attention_delta", OCL_ITEMS, 5, 0, NULL}, \
-    {"attention_grad_query", OCL_COUNTED, 0, 0, query_groups}, \
-    {"attention_grad_key", OCL_COUNTED, 0, 0, key_groups}, \
-    {"attention_grad_table", OCL_GROUPS, OCL_OUT(3), 4, NULL}}, delta_scratch, attention_define}
+#define ELEMENTWISE(file, kernel)                                                                            \
+  { file, {{kernel, OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL }
+#define RUNS(file, kernel)                                                                                   \
+  { file, {{kernel, OCL_RUNS, OCL_OUT(0), 0, NULL}}, NULL, NULL }
+#define ROWS(file, kernel, operand)                                                                          \
+  { file, {{kernel, OCL_ROWS, operand, 0, NULL}}, NULL, NULL }
+#define TURNED(kernel, over)                                                                                 \
+  {                                                                                                          \
+    "heads", {{"turns", OCL_COUNTED, 0, 0, turns}, {kernel, OCL_ITEMS, over, 0, NULL}}, turns_scratch,       \
+        ocl_heads_define                                                                                     \
+  }
+#define BLOCK_SUMS                                                                                           \
+  {                                                                                                          \
+    "reduction", {{"block_sums", OCL_COUNTED, 0, 0, norm_blocks}, {"block_total", OCL_ONE, 0, 0, NULL}},     \
+        norm_scratch, norm_define                                                                            \
+  }
+#define ONE_BIT                                                                                              \
+  {                                                                                                          \
+    "onebit",                                                                                                \
+        {{"onebit_vector", OCL_ITEMS, OCL_OUT(0), 0, NULL},                                                  \
+         {"block_sums", OCL_COUNTED, 0, 0, vector_blocks},                                                   \
+         {"onebit_size", OCL_ONE, 0, 0, NULL},                                                               \
+         {"onebit_bits", OCL_ITEMS, OCL_OUT(1), 0, NULL}},                                                   \
+        vector_scratch, norm_define                                                                          \
+  }
+#define ATTENTION                                                                                            \
+  { "attention", {{"attention", OCL_COUNTED, 0, 0, query_groups}}, NULL, ocl_attention_define }
+#define ATTENTION_GRAD                                                                                       \
+  {                                                                                                          \
+    "attention",                                                                                             \
+        {{"attention_delta", OCL_ITEMS, 5, 0, NULL},                                                         \
+         {"attention_grad_query", OCL_COUNTED, 0, 0, query_groups},                                          \
+         {"attention_grad_key", OCL_COUNTED, 0, 0, key_groups},                                              \
+         {"attention_grad_table", OCL_GROUPS, OCL_OUT(3), 4, NULL}},                                         \
+        delta_scratch, ocl_attention_define                                                                  \
+  }
 
 static const ocl_row rows[NX_OP_END] = {
     [NX_OP_matmul] = {"matmul", {{"matmul", OCL_COUNTED, 0, 0, matmul_tiles}}, NULL, NULL},
     [NX_OP_bias_grad] = {"reduction",
                          {{"bias_grad", OCL_COUNTED, 0, 0, column_groups},
-                          {"bias_total", OCL_COLUMNS, 0, 0, NULL}}, column_scratch, column_define},
+                          {"bias_total", OCL_COLUMNS, 0, 0, NULL}},
+                         column_scratch,
+                         column_define},
     [NX_OP_embedding] = ELEMENTWISE("embedding", "embedding"),
     [NX_OP_embedding_grad] = {"embedding", {{"table_grad", OCL_GROUPS, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_position_add] = ELEMENTWISE("embedding", "position_add"),
     [NX_OP_position_grad] = ROWS("embedding", "table_grad", 0),
-    [NX_OP_sinusoid_add] = ELEMENTWISE("embedding", "sinusoid_add"),
+    [NX_OP_sinusoid_add] = {"embedding",
+                            {{"sinusoid_add", OCL_ITEMS, OCL_OUT(0), 0, NULL}},
+                            NULL,
+                            ocl_sinusoid_define},
     [NX_OP_rms_norm] = ROWS("norm", "rms_norm", 0),
     [NX_OP_rms_norm_grad] = {"norm",
                              {{"rms_norm_grad", OCL_ROWS, 0, 0, NULL},
                               {"rms_norm_gain", OCL_COUNTED, 0, 2, column_groups},
-                              {"rms_norm_total", OCL_COLUMNS, 0, 2, NULL}}, column_scratch, column_define},
+                              {"rms_norm_total", OCL_COLUMNS, 0, 2, NULL}},
+                             column_scratch,
+                             column_define},
     [NX_OP_layer_norm] = ROWS("norm", "layer_norm", 0),
     [NX_OP_layer_norm_grad] = {"norm",
                                {{"layer_norm_grad", OCL_ROWS, 0, 0, NULL},
                                 {"layer_norm_gain", OCL_COUNTED, 0, 2, column_groups},
                                 {"layer_norm_total", OCL_COLUMNS, 0, 2, NULL}},
-                               column_scratch, column_define},
+                               column_scratch,
+                               column_define},
     [NX_OP_scale_norm] = ROWS("norm", "scale_norm", 0),
     [NX_OP_scale_norm_grad] = {"norm",
                                {{"scale_norm_grad", OCL_ROWS, 0, 0, NULL},
-                                {"scale_norm_gain", OCL_ONE, 0, 2, NULL}}, row_floats, NULL},
+                                {"scale_norm_gain", OCL_ONE, 0, 2, NULL}},
+                               row_floats,
+                               NULL},
     [NX_OP_add] = ELEMENTWISE("pointwise", "add"),
     [NX_OP_split_qkv] = TURNED("split_qkv", 0),
     [NX_OP_merge_qkv] = TURNED("merge_qkv", OCL_OUT(0)),
@@ -305,13 +272,16 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_rotate] = TURNED("rotate_heads", 0),
     [NX_OP_split_latent] = {"heads",
                             {{"turns", OCL_COUNTED, 0, 0, turns},
-                             {"split_latent", OCL_COUNTED, 0, 0, split_latent}}, turns_scratch, heads_define},
+                             {"split_latent", OCL_COUNTED, 0, 0, split_latent}},
+                            turns_scratch,
+                            ocl_heads_define},
     [NX_OP_merge_latent] = {"heads",
                             {{"turns", OCL_COUNTED, 0, 0, turns},
                              {"merge_latent", OCL_ITEMS, OCL_OUT(0), 0, NULL},
                              {"merge_latent_sum", OCL_ITEMS, OCL_OUT(1), 0, NULL},
                              {"merge_latent_turn", OCL_ITEMS, OCL_OUT(1), 0, NULL}},
-                             merge_latent_scratch, heads_define},
+                            merge_latent_scratch,
+                            ocl_heads_define},
     [NX_OP_attention] = ATTENTION,
     [NX_OP_attention_relative] = ATTENTION,
     [NX_OP_attention_sparse] = ATTENTION,
@@ -321,9 +291,13 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_attention_merge] = ELEMENTWISE("attention_parts", "attention_merge"),
     [NX_OP_attention_sink] = {"attention_parts",
                               {{"attention_sink", OCL_ITEMS, OCL_OUT(0), 0, NULL},
-                               {"attention_sink_lse", OCL_ITEMS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
+                               {"attention_sink_lse", OCL_ITEMS, OCL_OUT(1), 0, NULL}},
+                              NULL,
+                              NULL},
     [NX_OP_attention_sink_grad] = {"attention_parts",
-                                   {{"attention_sink_grad", OCL_GROUPS, 3, 0, NULL}}, NULL, NULL},
+                                   {{"attention_sink_grad", OCL_GROUPS, 3, 0, NULL}},
+                                   NULL,
+                                   NULL},
     [NX_OP_gated] = ROWS("activation", "gated", OCL_OUT(0)),
     [NX_OP_gated_grad] = ROWS("activation", "gated_grad", 0),
     [NX_OP_activation] = RUNS("activation", "activation"),
@@ -332,10 +306,10 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_ce_stats] = ROWS("loss", "ce_stats", 0),
     [NX_OP_ce_loss] = {"loss",
                        {{"ce_loss", OCL_ITEMS, OCL_OUT(0), 0, NULL}, {"ce_loss_total", OCL_ONE, 0, 0, NULL}},
-                       token_doubles, NULL},
+                       token_doubles,
+                       NULL},
     [NX_OP_ce_grad] = ROWS("loss", "ce_grad", 0),
-    [NX_OP_sequence_loss] = {"preference",
-                             {{"sequence_loss", OCL_GROUPS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
+    [NX_OP_sequence_loss] = {"preference", {{"sequence_loss", OCL_GROUPS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
     [NX_OP_preference] = {"preference", {{"preference", OCL_ONE, 0, 0, NULL}}, NULL, pairs_define},
     [NX_OP_row_weights] = ELEMENTWISE("preference", "row_weights"),
     [NX_OP_loss_weights] = ELEMENTWISE("pointwise", "loss_weights"),
@@ -348,7 +322,8 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_pairs_begin] = ELEMENTWISE("pairs", "pairs_begin"),
     [NX_OP_pairs_add] = {"pairs",
                          {{"pairs_add", OCL_ITEMS, 2, 0, NULL}, {"pairs_count", OCL_ONE, 0, 0, NULL}},
-                         NULL, NULL},
+                         NULL,
+                         NULL},
     [NX_OP_pairs_sum] = ELEMENTWISE("pairs", "pairs_sum"),
     [NX_OP_onebit_pack] = ONE_BIT,
     [NX_OP_onebit_sum] = ONE_BIT,
@@ -372,7 +347,8 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_fp8_amax] = {"quantized",
                         {{"fp8_amax", OCL_COUNTED, 0, 0, norm_blocks},
                          {"fp8_amax_total", OCL_ONE, 0, 0, NULL}},
-                        amax_scratch, norm_define},
+                        amax_scratch,
+                        norm_define},
     [NX_OP_fp8_round] = {"quantized", {{"fp8_round", OCL_COUNTED, 0, 0, rounded}}, NULL, NULL},
     [NX_OP_fp8_history] = {"quantized", {{"fp8_history", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_moe_route] = {"moe",
@@ -381,25 +357,37 @@ static const ocl_row rows[NX_OP_END] = {
                           {"route_count", OCL_ITEMS, OCL_OUT(2), 0, NULL},
                           {"route_drop", OCL_COUNTED, 0, 0, route_claims},
                           {"route_weigh", OCL_COUNTED, 0, 0, route_tokens},
-                          {"route_losses", OCL_ONE, 0, 0, NULL}}, route_scratch, route_define},
+                          {"route_losses", OCL_ONE, 0, 0, NULL}},
+                         route_scratch,
+                         route_define},
     [NX_OP_moe_route_grad] = {"moe",
-                              {{"moe_route_grad", OCL_COUNTED, 0, 0, route_tokens}}, NULL, route_define},
+                              {{"moe_route_grad", OCL_COUNTED, 0, 0, route_tokens}},
+                              NULL,
+                              route_define},
     [NX_OP_moe_imbalance] = ELEMENTWISE("moe", "moe_imbalance"),
     [NX_OP_moe_share] = ELEMENTWISE("moe", "moe_share"),
     [NX_OP_moe_index] = {"moe",
                          {{"index_count", OCL_ITEMS, OCL_OUT(1), 0, NULL},
                           {"index_number", OCL_ITEMS, OCL_OUT(1), 0, NULL},
-                          {"index_others", OCL_ITEMS, 0, 0, NULL}}, NULL, NULL},
+                          {"index_others", OCL_ITEMS, 0, 0, NULL}},
+                         NULL,
+                         NULL},
     [NX_OP_moe_permute] = {"moe",
                            {{"rows_clear", OCL_ITEMS, OCL_OUT(0), 0, NULL},
-                            {"moe_permute", OCL_COUNTED, 0, 0, permuted}}, NULL, NULL},
+                            {"moe_permute", OCL_COUNTED, 0, 0, permuted}},
+                           NULL,
+                           NULL},
     [NX_OP_moe_combine] = ELEMENTWISE("moe", "moe_combine"),
     [NX_OP_moe_combine_grad] = {"moe",
                                 {{"rows_clear", OCL_ITEMS, OCL_OUT(0), 0, NULL},
-                                 {"moe_combine_grad", OCL_GROUPS, 2, 0, NULL}}, NULL, NULL},
+                                 {"moe_combine_grad", OCL_GROUPS, 2, 0, NULL}},
+                                NULL,
+                                NULL},
     [NX_OP_grouped_matmul] = {"matmul",
                               {{"grouped_matmul", OCL_COUNTED, 0, 0, grouped_tiles},
-                               {"grouped_clear", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, NULL},
+                               {"grouped_clear", OCL_ITEMS, OCL_OUT(0), 0, NULL}},
+                              NULL,
+                              NULL},
     [NX_OP_grouped_wgrad] = {"matmul", {{"grouped_wgrad", OCL_COUNTED, 0, 0, wgrad_tiles}}, NULL, NULL},
     [NX_OP_grouped_bias] = ELEMENTWISE("matmul", "grouped_bias"),
     [NX_OP_grouped_bias_grad] = ELEMENTWISE("matmul", "grouped_bias_grad"),

@@ -14,7 +14,7 @@ typedef double real;
 
 /* struct rule_step */
 static uint64_t update_scratch(const nxk_operator *operator) {
-  return (2 * (uint64_t) operator->n_attrs + 16) * sizeof(double);
+  return (3 * (uint64_t) operator->n_attrs + 16) * sizeof(double);
 }
 
 static void update_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {

@@ -11,12 +11,12 @@ typedef struct rule_moments {
 /* Where these stand among the rule's numbers. */
 static inline rule_moments rule_moments_of(const rule_step *step, int beta1, int beta2, int epsilon,
                                            bool corrected) {
-  const double *number = step->number, *power = step->power;
+  const double *number = step->number;
   rule_moments of;
-  of.beta1 = (real)number[beta1], of.rest1 = (real)(1 - number[beta1]);
-  of.beta2 = (real)number[beta2], of.rest2 = (real)(1 - number[beta2]);
-  of.rate = (real)(corrected ? step->lr / (1 - power[beta1]) : step->lr);
-  of.root = (real)(corrected ? 1 / sqrt(1 - power[beta2]) : 1);
+  of.beta1 = (real)number[beta1], of.rest1 = (real)rule_rest(step, beta1);
+  of.beta2 = (real)number[beta2], of.rest2 = (real)rule_rest(step, beta2);
+  of.rate = (real)(corrected ? step->lr / rule_left(step, beta1) : step->lr);
+  of.root = (real)(corrected ? 1 / sqrt(rule_left(step, beta2)) : 1);
   of.epsilon = (real)number[epsilon];
   return of;
 }
@@ -115,7 +115,7 @@ static inline void rule_onebitadam(const rule_step *step, real *restrict p, real
   const double *number = step->number;
   const bool frozen = step->count >= (int64_t)number[NX_onebitadam_freeze_step];
   const double decay2 = frozen ? 1 : number[NX_onebitadam_beta2];
-  const real beta1 = (real)number[NX_onebitadam_beta1], rest1 = (real)(1 - number[NX_onebitadam_beta1]);
+  const real beta1 = (real)number[NX_onebitadam_beta1], rest1 = (real)rule_rest(step, NX_onebitadam_beta1);
   const real beta2 = (real)decay2, rest2 = (real)(1 - decay2), epsilon = (real)number[NX_onebitadam_epsilon];
   const real scale = (real)step->scale, lr = (real)step->lr, kept = (real)(1 - step->lr * step->decay);
 #pragma omp simd
@@ -154,15 +154,15 @@ static inline double rule_ademamix_weight(const rule_step *step) {
 static inline void rule_ademamix(const rule_step *step, real *restrict p, real *const *states,
                                  const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict v = states[1], *restrict slow = states[2];
-  const double *number = step->number, *power = step->power;
+  const double *number = step->number;
   const double slow_beta = rule_ademamix_beta(step);
-  const real beta1 = (real)number[NX_ademamix_beta1], rest1 = (real)(1 - number[NX_ademamix_beta1]);
-  const real beta2 = (real)number[NX_ademamix_beta2], rest2 = (real)(1 - number[NX_ademamix_beta2]);
+  const real beta1 = (real)number[NX_ademamix_beta1], rest1 = (real)rule_rest(step, NX_ademamix_beta1);
+  const real beta2 = (real)number[NX_ademamix_beta2], rest2 = (real)rule_rest(step, NX_ademamix_beta2);
   const real beta3 = (real)slow_beta, rest3 = (real)(1 - slow_beta);
   const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay), lr = (real)step->lr;
-  const real fast_weight = (real)(1 / (1 - power[NX_ademamix_beta1]));
+  const real fast_weight = (real)(1 / rule_left(step, NX_ademamix_beta1));
   const real slow_weight = (real)rule_ademamix_weight(step);
-  const real root = (real)(1 / sqrt(1 - power[NX_ademamix_beta2]));
+  const real root = (real)(1 / sqrt(rule_left(step, NX_ademamix_beta2)));
   const real epsilon = (real)number[NX_ademamix_epsilon];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {

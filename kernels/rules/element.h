@@ -30,7 +30,7 @@ static inline void rule_rmsprop_centered(const rule_step *step, real *restrict p
   real *restrict square = states[0], *restrict average = states[1];
   const double *number = step->number;
   const real alpha = (real)number[NX_rmsprop_centered_alpha],
-             rest = (real)(1 - number[NX_rmsprop_centered_alpha]);
+             rest = (real)rule_rest(step, NX_rmsprop_centered_alpha);
   const real epsilon = (real)number[NX_rmsprop_centered_epsilon];
   const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
 #pragma omp simd
@@ -49,9 +49,9 @@ static inline void rule_adamax(const rule_step *step, real *restrict p, real *co
   real *restrict m = states[0], *restrict largest = states[1];
   const double *number = step->number;
   const real beta1 = (real)number[NX_adamax_beta1], beta2 = (real)number[NX_adamax_beta2];
-  const real rest1 = (real)(1 - number[NX_adamax_beta1]), epsilon = (real)number[NX_adamax_epsilon];
+  const real rest1 = (real)rule_rest(step, NX_adamax_beta1), epsilon = (real)number[NX_adamax_epsilon];
   const real scale = (real)step->scale, decay = (real)step->decay;
-  const real rate = (real)(step->lr / (1 - step->power[NX_adamax_beta1]));
+  const real rate = (real)(step->lr / rule_left(step, NX_adamax_beta1));
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale + decay * p[i];
@@ -76,7 +76,7 @@ static inline void rule_sgd_momentum(const rule_step *step, real *restrict p, re
   real *restrict sum = states[0];
   const double *number = step->number;
   const real momentum = (real)number[NX_sgd_momentum_momentum];
-  const real share = (real)(step->count == 1 ? 1 : 1 - number[NX_sgd_momentum_dampening]);
+  const real share = (real)(step->count == 1 ? 1 : rule_rest(step, NX_sgd_momentum_dampening));
   const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
   const bool nesterov = number[NX_sgd_momentum_nesterov] != 0;
   const real of_gradient = nesterov ? 1 : 0, of_sum = nesterov ? momentum : 1;
@@ -93,7 +93,7 @@ static inline void rule_adadelta(const rule_step *step, real *restrict p, real *
                                  const real *restrict g, int64_t n) {
   real *restrict square = states[0], *restrict square_step = states[1];
   const double *number = step->number;
-  const real rho = (real)number[NX_adadelta_rho], rest = (real)(1 - number[NX_adadelta_rho]);
+  const real rho = (real)number[NX_adadelta_rho], rest = (real)rule_rest(step, NX_adadelta_rho);
   const real epsilon = (real)number[NX_adadelta_epsilon];
   const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
 #pragma omp simd
@@ -128,7 +128,7 @@ static inline void rule_rmsprop(const rule_step *step, real *restrict p, real *c
                                 const real *restrict g, int64_t n) {
   real *restrict square = states[0];
   const double *number = step->number;
-  const real alpha = (real)number[NX_rmsprop_alpha], rest = (real)(1 - number[NX_rmsprop_alpha]);
+  const real alpha = (real)number[NX_rmsprop_alpha], rest = (real)rule_rest(step, NX_rmsprop_alpha);
   const real epsilon = (real)number[NX_rmsprop_epsilon];
   const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
 #pragma omp simd
@@ -145,7 +145,7 @@ static inline void rule_rmsprop_momentum(const rule_step *step, real *restrict p
   real *restrict square = states[0], *restrict sum = states[1];
   const double *number = step->number;
   const real alpha = (real)number[NX_rmsprop_momentum_alpha],
-             rest = (real)(1 - number[NX_rmsprop_momentum_alpha]);
+             rest = (real)rule_rest(step, NX_rmsprop_momentum_alpha);
   const real epsilon = (real)number[NX_rmsprop_momentum_epsilon];
   const real momentum = (real)number[NX_rmsprop_momentum_momentum];
   const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
@@ -187,8 +187,8 @@ static inline void rule_lion(const rule_step *step, real *restrict p, real *cons
                              const real *restrict g, int64_t n) {
   real *restrict m = states[0];
   const double *number = step->number;
-  const real beta1 = (real)number[NX_lion_beta1], rest1 = (real)(1 - number[NX_lion_beta1]);
-  const real beta2 = (real)number[NX_lion_beta2], rest2 = (real)(1 - number[NX_lion_beta2]);
+  const real beta1 = (real)number[NX_lion_beta1], rest1 = (real)rule_rest(step, NX_lion_beta1);
+  const real beta2 = (real)number[NX_lion_beta2], rest2 = (real)rule_rest(step, NX_lion_beta2);
   const real scale = (real)step->scale, lr = (real)step->lr, kept = (real)(1 - step->lr * step->decay);
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -207,7 +207,7 @@ static inline void rule_madgrad_wd(const rule_step *step, real *restrict p, real
   const double lr = step->lr + number[NX_madgrad_wd_epsilon];
   const real weight = (real)(lr * sqrt((double)step->count)), kept = (real)(1 - lr * step->decay);
   const real momentum = (real)number[NX_madgrad_wd_momentum],
-             rest = (real)(1 - number[NX_madgrad_wd_momentum]);
+             rest = (real)rule_rest(step, NX_madgrad_wd_momentum);
   const real epsilon = (real)number[NX_madgrad_wd_epsilon], scale = (real)step->scale;
   const bool first = step->count == 1;
 #pragma omp simd

@@ -26,6 +26,15 @@ static inline uint32_t rule_input(const rule_step *step, uint32_t which) {
   return 1 + step->n_states + which;
 }
 
+/* What a number, or its power, leaves of 1: a device without fp64 has these better than the numbers. */
+static inline double rule_rest(const rule_step *step, int number) {
+  return 1 - step->number[number];
+}
+
+static inline double rule_left(const rule_step *step, int number) {
+  return 1 - step->power[number];
+}
+
 /* All but lr, decay, scale and count, which are in memory. */
 static inline rule_step rule_step_of(const nxk_operator *operator) {
   rule_step step = {.n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op)),

@@ -5,14 +5,17 @@
  *                                              after 300 calls, that the device is out of resources
  *     NX_LOST_CALL=clFinish NX_LOST_ERROR=-4   by this call, with this error; an event itself ends with it
  *     NX_SAYS_GPU=1                            processors say that they are GPUs
- *     NX_LACKS=fp64                            or groups, parameters, devices: is without, or has too few */
+ *     NX_LACKS=fp64                            or groups, parameters, devices: is without, or has too few
+ *     NX_PROGRAMS=folder                       the text of each program is put there, PROCESS-NUMBER.cl */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The driver's own function into `function`, a pointer to one. */
 static void find_own(const char *name, void *function) {
@@ -65,6 +68,20 @@ cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room
   if (says("NX_LACKS", "devices")) return CL_DEVICE_NOT_FOUND;
   if (!own) find_own("clGetDeviceIDs", &own);
   return own(platform, type, room, devices, n_devices);
+}
+
+cl_program clCreateProgramWithSource(cl_context context, cl_uint n, const char **texts, const size_t *lengths,
+                                     cl_int *error) {
+  static cl_program (*own)(cl_context, cl_uint, const char **, const size_t *, cl_int *);
+  static int number;
+  const char *folder = getenv("NX_PROGRAMS");
+  char path[4096];
+  if (!own) find_own("clCreateProgramWithSource", &own);
+  snprintf(path, sizeof path, "%s/%d-%d.cl", folder ? folder : "", (int)getpid(), number++);
+  FILE *file = folder && !lengths ? fopen(path, "w") : NULL;
+  for (cl_uint i = 0; file && i < n; i++) fputs(texts[i], file);
+  if (file) fclose(file);
+  return own(context, n, texts, lengths, error);
 }
 
 cl_int clBuildProgram(cl_program program, cl_uint n_devices, const cl_device_id *devices, const char *options,

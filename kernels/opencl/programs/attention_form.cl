@@ -2,9 +2,7 @@
 /* What attention.cl is made of: which keys a query reads and how a score is bent, weights that are dropped,
  * vectors in local memory, and sums over them. */
 #include "kernels/opencl/programs/wide.cl"
-#define logf(x) log((float)(x))
 #include "kernels/alibi.h"
-#include "kernels/relative.h"
 #include "schema/philox.h"
 
 /* The text before says which inputs are Q, K, V, SAMPLE, and, where there are, DO, O, LSE, TABLE, BLOCKS,
@@ -27,8 +25,14 @@ enum { PLACED = 0 };
 
 /* What a table has for the distance, and whether blocks are read. */
 #ifdef TABLE
+/* kernels/relative.h: the distances up to EXACT have a bucket each. */
+static long bucket_of(int distance) {
+  int bucket = min(distance, EXACT);
+  for (int k = 0; bucket == EXACT + k && distance >= bucket_begins[k]; k++) bucket++;
+  return bucket;
+}
 #define ENTRY(away) \
-  (nxk_relative_bucket(away, XDIM(EXTRA, 2), A_max_distance) * XDIM(EXTRA, 3) + A_head_start + head)
+  (bucket_of(away) * XDIM(EXTRA, 3) + A_head_start + head)
 #define BIAS(away) ((float)A_factor * TABLE(ENTRY(away)))
 #else
 #define BIAS(away) 0
@@ -61,7 +65,7 @@ typedef struct form {
    (ulong)SAMPLE(batch), \
    (uint)A_tensor_id, \
    (uint)(A_head_start + (of_head)), \
-   nx_philox_threshold(A_dropout), \
+   THRESHOLD(dropout), \
    (float)(1 / (1 - A_dropout)), \
    A_dropout > 0}
 

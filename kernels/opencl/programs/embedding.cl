@@ -25,12 +25,13 @@ kernel void position_add(OPERANDS) {
 #endif
 
 #ifdef IS_sinusoid_add
+#include "kernels/opencl/programs/turns.cl"
+
 kernel void sinusoid_add(OPERANDS) {
   long i = get_global_id(0), h = XDIM(0, 3), at = i % h;
   if (i >= YN(0)) return;
-  double position = X1(PLACE(i / h, XDIM(0, 2), XDIM(1, 3)));
-  double angle = position * pow(10000.0, -2 * (double)(at % (h / 2)) / (double)h);
-  SET_Y0(i, X0(i) + (float)(at < h / 2 ? sin(angle) : cos(angle)));
+  float2 turned = cosine_sine((ulong)(long)X1(PLACE(i / h, XDIM(0, 2), XDIM(1, 3))) * TURN(at % (h / 2)));
+  SET_Y0(i, X0(i) + (at < h / 2 ? turned.y : turned.x));
 }
 #endif
 

@@ -2,29 +2,27 @@
 /* Between the layout of products, [B,S,n d], and that of attention, [B,n,S,d], with rotary positions. First
  * the cosines and sines of each token go to scratch; then an item moves a pair of features, or one that is
  * not rotated. split turns by the angle, merge by its negative. */
-typedef struct nxk_attr {
-  long integer;
-  double real;
-} nxk_attr;
+#include "kernels/opencl/programs/turns.cl"
 
-#include "kernels/rope.h"
+typedef struct nxk_rope {
+  long rotary_dims, interleaved, rotary_start;
+} nxk_rope;
+#define ROPE {A_rotary_dims, A_interleaved, A_rotary_start}
 
-#define ROPE \
-  {A_rotary_dims,        A_theta,     A_scaling,     A_factor, A_low_freq_factor, A_high_freq_factor, \
-   A_original_positions, A_amplitude, A_interleaved, A_rotary_start}
+/* As kernels/rope.h. */
+static long nxk_rope_first(const nxk_rope *rope, long pair) {
+  return rope->rotary_start + (rope->interleaved ? 2 * pair : pair);
+}
+static long nxk_rope_second(const nxk_rope *rope, long pair) {
+  return rope->rotary_start + (rope->interleaved ? 2 * pair + 1 : pair + rope->rotary_dims / 2);
+}
 
 /* scratch: [tokens, pairs], cosine and sine */
 kernel void turns(OPERANDS) {
-  const nxk_rope rope = ROPE;
-  long i = get_global_id(0), pairs = rope.rotary_dims / 2;
+  long i = get_global_id(0), pairs = A_rotary_dims / 2;
   if (i >= N_POSITIONS * pairs) return;
-#ifdef FREQUENCIES
-  double angle = (double)POSITIONS(i / pairs) * FREQUENCIES(i % pairs);
-#else
-  double angle = (double)POSITIONS(i / pairs) * nxk_rope_frequency(&rope, i % pairs);
-#endif
-  ((global float2 *)scratch)[i] =
-      (float2)((float)(rope.amplitude * cos(angle)), (float)(rope.amplitude * sin(angle)));
+  ulong turn = (ulong)(long)POSITIONS(i / pairs) * TURN(i % pairs);
+  ((global float2 *)scratch)[i] = (float)A_amplitude * cosine_sine(turn);
 }
 
 /* One unit of a head of d features: a pair that is turned, or a feature beside the pairs. There are d - pairs

@@ -123,7 +123,7 @@ kernel void dropout(OPERANDS) {
   long i = get_global_id(0);
   if (i >= YN(0)) return;
   DRAW(word, i);
-  bool kept = nx_philox_keeps(word, nx_philox_threshold(A_probability));
+  bool kept = nx_philox_keeps(word, THRESHOLD(probability));
   SET_Y0(i, kept ? X0(i) / (float)(1 - A_probability) : 0);
 }
 #endif

@@ -12,10 +12,12 @@
  *     WIDTH, ITEM_ROWS  numbers of a vector of wide.cl; rows of a product that an item has
  *     scratch           memory of the operator, shared by its kernels
  *
- * All arithmetic is fp32 (fp64 where an operand is), and sums have one order: rows by a tree over the items
- * of a group, each of which takes every LOCAL-th element, columns by ascending rows. So a device gives the
- * same bits on every run. */
+ * All arithmetic is fp32 (fp64 where an operand is and the device has it), and sums have one order: rows by
+ * a tree over the items of a group, each of which takes every LOCAL-th element, columns by ascending rows. So
+ * a device gives the same bits on every run. */
+#ifndef NO_FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
 
 typedef uchar uint8_t;
 typedef ushort uint16_t;
@@ -38,13 +40,50 @@ static void __attribute__((overloadable)) copy_bits(uint *to, const float *from)
 static void __attribute__((overloadable)) copy_bits(float *to, const uint *from) {
   *to = as_float(*from);
 }
+#ifndef NO_FP64
 static void __attribute__((overloadable)) copy_bits(ulong *to, const double *from) {
   *to = as_ulong(*from);
 }
 static void __attribute__((overloadable)) copy_bits(double *to, const ulong *from) {
   *to = as_double(*from);
 }
+#endif
 #define memcpy(to, from, n_bytes) copy_bits(to, from)
+
+/* Without fp64 what is double elsewhere is fp32. An operand in f64 is converted by its bits, and an attribute
+ * comes in two parts, of which the second has what the first rounded off. */
+#ifdef NO_FP64
+#define double float
+typedef float2 real_attr;
+#define REAL_OF(attr) (attr).x
+
+static float f64_to_float(ulong bits) {
+  int exponent = (int)(bits >> 52 & 0x7FF) - 1023;
+  uint sign = (uint)(bits >> 32) & 0x80000000U;
+  ulong fraction = bits & 0xFFFFFFFFFFFFFUL, rest = fraction & 0x1FFFFFFFUL;
+  if (exponent == 1024 && fraction) return NAN;
+  if (exponent > 127) return as_float(sign | 0x7F800000U);
+  if (exponent < -126) return as_float(sign);
+  uint near = (uint)(exponent + 127) << 23 | (uint)(fraction >> 29);
+  return as_float(sign | (near + (rest + (near & 1) > 0x10000000UL)));
+}
+static ulong f64_of_float(float value) {
+  uint bits = as_uint(value), exponent = bits >> 23 & 0xFF;
+  ulong sign = (ulong)(bits & 0x80000000U) << 32, fraction = (ulong)(bits & 0x7FFFFFU) << 29;
+  if (exponent == 0) return sign;
+  return sign | (exponent == 0xFF ? 0x7FFUL : (ulong)exponent + 896) << 52 | fraction;
+}
+/* As nx_philox_threshold, to the bit. */
+static uint threshold_of(real_attr p) {
+  float scaled = p.x * 0x1p32f, rest = p.y * 0x1p32f;
+  return (uint)((long)floor(scaled) + (long)floor(scaled - floor(scaled) + rest));
+}
+#define THRESHOLD(name) threshold_of(REAL_##name)
+#else
+typedef double real_attr;
+#define REAL_OF(attr) (attr)
+#define THRESHOLD(name) nx_philox_threshold(REAL_##name)
+#endif
 
 #include "schema/round_odd.h"
 #include "schema/bf16.h"
@@ -56,18 +95,23 @@ typedef struct call_values {
   long dims[N_ARGS][4];
   ulong at[N_ARGS];
   long ints[N_ATTRS];
-  double reals[N_ATTRS];
+  real_attr reals[N_ATTRS];
 } call_values;
 
 #define LOAD_f32(p, i) (((global const float *)(p))[i])
+#ifdef NO_FP64
+#define LOAD_f64(p, i) f64_to_float(((global const ulong *)(p))[i])
+#define STORE_f64(p, i, v) (((global ulong *)(p))[i] = f64_of_float(v))
+#else
 #define LOAD_f64(p, i) (((global const double *)(p))[i])
+#define STORE_f64(p, i, v) (((global double *)(p))[i] = (v))
+#endif
 #define LOAD_bf16(p, i) nx_bf16_to_float(((global const ushort *)(p))[i])
 #define LOAD_f16(p, i) vload_half(i, (global const half *)(p))
 #define LOAD_i32(p, i) (((global const int *)(p))[i])
 #define LOAD_i64(p, i) (((global const long *)(p))[i])
 #define LOAD_u8(p, i) ((p)[i])
 #define STORE_f32(p, i, v) (((global float *)(p))[i] = (float)(v))
-#define STORE_f64(p, i, v) (((global double *)(p))[i] = (v))
 #define STORE_bf16(p, i, v) (((global ushort *)(p))[i] = nx_bf16_from_float(v))
 #define STORE_f16(p, i, v) vstore_half_rte((float)(v), i, (global half *)(p))
 #define STORE_i32(p, i, v) (((global int *)(p))[i] = (int)(v))
@@ -130,7 +174,9 @@ RUNS_OF(bf16, bf16_four(four((global const ushort *)p + i)), set_four((global us
     return room[0]; \
   }
 GROUP_SUM(float)
+#ifndef NO_FP64
 GROUP_SUM(double)
+#endif
 
 static float group_max(float own, local float *room) {
   uint item = get_local_id(0);

@@ -7,7 +7,11 @@
 #define frexpf(x, n) frexp((float)(x), n)
 #define nearbyintf(x) rint((float)(x))
 #include "schema/philox.h"
+#ifdef NO_FP64
+#define nx_normal(word) NAN /* noise is refused there */
+#else
 #include "schema/normal.h"
+#endif
 #include "schema/fp8.h"
 
 /* Of a row of the table, which the headers below name: it is not in memory of the item's own. */

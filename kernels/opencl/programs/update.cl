@@ -2,6 +2,7 @@
 /* The update rules that work on any run of elements. One item makes the numbers of the step, in fp64; then an
  * item has RUN elements. Where p is stored in another type than it is trained in, the copy is of what is
  * kept. */
+#include "kernels/opencl/programs/numbers.cl"
 #include "schema/philox.h"
 #include "schema/stochastic.h"
 #include "schema/f16.h"
@@ -10,11 +11,19 @@ typedef float real;
 typedef int nx_dtype;
 
 typedef struct rule_step {
-  double number[N_ATTRS], power[N_ATTRS];
+  double number[N_ATTRS], rest[N_ATTRS], left[N_ATTRS];
   double lr, decay, scale;
   long count;
   nx_dtype param, states[4];
 } rule_step;
+
+static double rule_rest(const rule_step *step, int number) {
+  return step->rest[number];
+}
+
+static double rule_left(const rule_step *step, int number) {
+  return step->left[number];
+}
 
 static real rule_sqrt(real x) {
   return sqrt(x);
@@ -38,8 +47,11 @@ kernel void update_step(OPERANDS) {
   if (get_global_id(0) != 0) return;
   step->lr = LR(0), step->decay = DECAY(0), step->scale = SCALE(0), step->count = STEP(0) + 1;
   for (int i = 0; i < N_ATTRS; i++) {
-    step->number[i] = IS_REAL >> i & 1 ? call.reals[i] : (double)call.ints[i];
-    step->power[i] = pow(step->number[i], (double)step->count);
+    real_attr number = REAL_ATTR(call.ints[i]);
+    if (IS_REAL >> i & 1) number = call.reals[i];
+    step->number[i] = REAL_OF(number);
+    step->rest[i] = rest_of(number);
+    step->left[i] = left_of(number, step->count);
   }
 }
 

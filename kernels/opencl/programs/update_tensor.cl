@@ -3,6 +3,7 @@
  * as a whole all the same, and what is in the box is stored. One item makes the numbers of the step in fp64;
  * sums over a tensor are one group's. scratch: the step, then what a rule keeps between its kernels. */
 #include "kernels/opencl/programs/tile.cl"
+#include "kernels/opencl/programs/numbers.cl"
 #ifdef IS_adamw_8bit
 #include "schema/dynamic8.h"
 #endif
@@ -66,7 +67,7 @@ static float squared(float x) {
 kernel void muon_direction(OPERANDS) {
   long i = get_global_id(0);
   if (i >= N || SKIPPED) return;
-  float momentum = (float)A_momentum, rest = (float)(1 - A_momentum), gradient = SCALED(i);
+  float momentum = (float)A_momentum, rest = (float)REST(momentum), gradient = SCALED(i);
   float mean = momentum * STATE_0(i) + rest * gradient;
   ROOM[TURNED(i)] = A_nesterov ? rest * gradient + momentum * mean : mean;
   BOX_OF(i);
@@ -139,7 +140,7 @@ kernel void muon_sums(OPERANDS) {
   }
   float before = STATE_1(ROWS >= COLUMNS ? line * COLUMNS : line);
   LINE_SUMS[line] = (float)sum;
-  LINE_SECONDS[line] = (float)(A_moment2_beta * before + (1 - A_moment2_beta) * sum / (double)LEAST);
+  LINE_SECONDS[line] = (float)(A_moment2_beta * before + REST(moment2_beta) * sum / (double)LEAST);
 }
 
 /* What keeps the norm of the update. */
@@ -162,7 +163,7 @@ kernel void muon_store(OPERANDS) {
 #ifdef IS_adaptive_muon
   update *= (float)scale;
   bool each = A_moment2 == moment2_adamuon;
-  float own = (float)A_moment2_beta * STATE_1(i) + (float)(1 - A_moment2_beta) * (update * update);
+  float own = (float)A_moment2_beta * STATE_1(i) + (float)REST(moment2_beta) * (update * update);
   float second = each ? own : LINE_SECONDS[LINE(i)];
   if (each) update /= sqrt(second) + (float)A_moment2_epsilon;
   else update *= (float)(AT_STEP->sums[1] / sqrt((double)AT_LEAST(second)));
@@ -177,7 +178,7 @@ kernel void muon_store(OPERANDS) {
 kernel void novograd_norm(OPERANDS) {
   local double room[LOCAL];
   SUM_OVER(squares, N, squared(SCALED(i)));
-  double before = STATE_1(0), all = before == 0 ? squares : A_beta2 * before + (1 - A_beta2) * squares;
+  double before = STATE_1(0), all = before == 0 ? squares : A_beta2 * before + REST(beta2) * squares;
   if (get_local_id(0) == 0) AT_STEP->sums[0] = all;
 }
 
@@ -186,7 +187,7 @@ kernel void novograd_moment(OPERANDS) {
   long i = get_global_id(0);
   if (i >= N || SKIPPED) return;
   float divisor = (float)(sqrt(AT_STEP->sums[0]) + A_epsilon);
-  float share = A_grad_averaging ? (float)(1 - A_beta1) : 1;
+  float share = A_grad_averaging ? (float)REST(beta1) : 1;
   ROOM[i] = (float)A_beta1 * STATE_0(i) + share * (SCALED(i) / divisor + (float)AT_STEP->decay * P(i));
 }
 
@@ -240,7 +241,7 @@ kernel void sm3_store(OPERANDS) {
   float gradient = SCALED(i), sum = least + gradient * gradient;
   float update = gradient / sqrt(sum + (float)A_epsilon), parameter = P(i);
 #ifdef IS_sm3_momentum
-  update = (float)(1 - A_momentum) * update + (float)A_momentum * STATE_1(i);
+  update = (float)REST(momentum) * update + (float)A_momentum * STATE_1(i);
   SET_Y2(box, update);
 #endif
   SET_Y1(box, sum);
@@ -312,8 +313,8 @@ kernel void adafactor_store(OPERANDS) {
 #ifdef IS_adamw_8bit
 /* ROOM: the greatest new moments of each block, then their squares' */
 #define BLOCKS ((N + NX_DYNAMIC8_BLOCK - 1) / NX_DYNAMIC8_BLOCK)
-#define FIRST_MOMENT(i, gradient) ((float)A_beta1 * STATE_0(i) + (float)(1 - A_beta1) * (gradient))
-#define SECOND_MOMENT(i, gradient) ((float)A_beta2 * STATE_1(i) + (float)(1 - A_beta2) * squared(gradient))
+#define FIRST_MOMENT(i, gradient) ((float)A_beta1 * STATE_0(i) + (float)REST(beta1) * (gradient))
+#define SECOND_MOMENT(i, gradient) ((float)A_beta2 * STATE_1(i) + (float)REST(beta2) * squared(gradient))
 
 kernel void adamw_8bit_blocks(OPERANDS) {
   long block = get_global_id(0), first = block * NX_DYNAMIC8_BLOCK;
@@ -334,7 +335,7 @@ kernel void adamw_8bit_store(OPERANDS) {
   BOX_OF(i);
   if (box < 0) return;
   double count = AT_STEP->count, lr = AT_STEP->lr;
-  float rate = (float)(lr / (1 - pow(A_beta1, count))), root = (float)(1 / sqrt(1 - pow(A_beta2, count)));
+  float rate = (float)(lr / LEFT(beta1, count)), root = (float)(1 / sqrt(LEFT(beta2, count)));
   float gradient = SCALED(i), first = FIRST_MOMENT(i, gradient), second = SECOND_MOMENT(i, gradient);
   float update = rate * (first / (sqrt(second) * root + (float)A_epsilon)), parameter = P(i);
   bool rounded = N >= A_min_8bit_size;
