@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The signs and the noise of fp64 are to the bit those of other backends. */
+/* Signs and normal numbers are to the bit those of other backends. */
 bool ocl_needs_fp64(const nxk_operator *operator) {
   const nx_op_row *row = nx_op_find(operator->op);
-  if (strncmp(row->name, "onebit_", strlen("onebit_")) == 0) return true;
+  if (strncmp(row->name, "onebit_", strlen("onebit_")) == 0 || operator->op == NX_OP_random_logits) return true;
   uint32_t noise = nx_op_find_attr(row, "noise", strlen("noise"));
   return noise < operator->n_attrs && operator->attrs[noise].real> 0;
 }
