@@ -168,6 +168,14 @@ const char *nxc_source_line_key(const nxc_source *source, uint32_t line, size_t 
   return text;
 }
 
+bool nxc_source_line_has_key(const nxc_source *source, uint32_t line, const char *const *keys) {
+  size_t n_key;
+  const char *key = nxc_source_line_key(source, line, &n_key);
+  for (; *keys != NULL; keys++)
+    if (n_key == strlen(*keys) && memcmp(key, *keys, n_key) == 0) return true;
+  return false;
+}
+
 size_t nxc_source_characters(const nxc_source *source, size_t offset) {
   size_t block = offset / BLOCK_BYTES, start = block * BLOCK_BYTES;
   return source->block_characters[block] + count_characters(source->text + start, offset - start);

@@ -50,6 +50,8 @@ void nxc_source_lay_over(const nxc_overlay *overlays);
 const char *nxc_source_line(const nxc_source *source, uint32_t line, size_t *n_bytes);
 /* The key that a line of a map in block style begins with; *n_bytes receives its length, 0: there is none. */
 const char *nxc_source_line_key(const nxc_source *source, uint32_t line, size_t *n_bytes);
+/* That key is one of a list that NULL ends. */
+bool nxc_source_line_has_key(const nxc_source *source, uint32_t line, const char *const *keys);
 /* Characters before a byte offset; those of its own line alone (`line` counts from 1); and the byte offset of
  * a place in a line, `column` characters behind its start and at most its end. None takes longer in a long
  * text, or a long line. */

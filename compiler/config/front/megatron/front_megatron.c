@@ -35,18 +35,15 @@ static bool is_shell_script(const nxc_source *source) {
 
 /* A section that only other dialects have: one stray option does not make the file Megatron's. */
 static bool is_foreign(const nxc_source *source) {
-  static const char *const sections[] = {"distributed_strategy:", "exp_manager:", "model_source:", "mesh:"};
-  for (uint32_t line = 1; line <= source->n_lines; line++) {
-    size_t n_bytes;
-    const char *text = nxc_source_line(source, line, &n_bytes);
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-      if (starts_with(text, n_bytes, sections[i])) return true;
-  }
+  static const char *const sections[] = {"distributed_strategy", "exp_manager", "model_source", "mesh", NULL};
+  for (uint32_t line = 1; line <= source->n_lines; line++)
+    if (nxc_source_line_has_key(source, line, sections)) return true;
   return false;
 }
 
 bool nxc_megatron_claims(const nxc_source *source) {
-  static const char *const keys[] = {"MODEL_ARGS:", "ARGS:", "tensor_model_parallel_size:"};
+  static const char *const keys[] = {"MODEL_ARGS", "ARGS", "tensor_model_parallel_size", NULL};
+  static const char *const sections[] = {"language_model", "model_parallel", NULL};
   size_t n_sections = 0;
   bool first = true;
   if (is_foreign(source)) return false;
@@ -58,10 +55,8 @@ bool nxc_megatron_claims(const nxc_source *source) {
     bool option = starts_with(text + n_blank, n_bytes - n_blank, "--") && n_bytes - n_blank > 3;
     if (first && option && isalpha((unsigned char)text[n_blank + 2])) return true;
     first = false;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-      if (starts_with(text, n_bytes, keys[i])) return true;
-    n_sections +=
-        starts_with(text, n_bytes, "language_model:") + starts_with(text, n_bytes, "model_parallel:");
+    if (nxc_source_line_has_key(source, line, keys)) return true;
+    n_sections += nxc_source_line_has_key(source, line, sections);
     if (n_sections == 2 || names_option(text, n_bytes)) return true;
   }
   return is_shell_script(source);

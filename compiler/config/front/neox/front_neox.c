@@ -211,13 +211,9 @@ static bool is_telling(const char *key, size_t n_bytes) {
 
 /* In block style a key at a line's beginning that no other system has: most are DeepSpeed's too. */
 static bool has_own_key(const nxc_source *text) {
-  static const char *const own[] = {"pipe_parallel_size", "pipe-parallel-size", "pos_emb", "pos-emb"};
-  for (uint32_t line = 1; line <= text->n_lines; line++) {
-    size_t n_key;
-    const char *key = nxc_source_line_key(text, line, &n_key);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-      if (n_key == strlen(own[i]) && memcmp(key, own[i], n_key) == 0) return true;
-  }
+  static const char *const own[] = {"pipe_parallel_size", "pipe-parallel-size", "pos_emb", "pos-emb", NULL};
+  for (uint32_t line = 1; line <= text->n_lines; line++)
+    if (nxc_source_line_has_key(text, line, own)) return true;
   return false;
 }
 
