@@ -84,7 +84,7 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
 }
 
 static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
-  const uint32_t strings[] = {recipe->prefix, recipe->input,     recipe->field,    recipe->labels,
+  const uint32_t strings[] = {recipe->prefix, recipe->input,     recipe->field, recipe->labels,
                               recipe->part,   recipe->tokenizer, recipe->template, recipe->rejected};
   for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
     if (!nx_is_string(plan, strings[i])) return false;

@@ -32,7 +32,7 @@ typedef enum nxc_memory_part {
   NXC_N_MEMORY_PARTS
 } nxc_memory_part;
 
-extern const char *const nxc_keep_names[NXC_N_KEEPS];               /* "stage", "layer", ... */
+extern const char *const nxc_keep_names[NXC_N_KEEPS]; /* "stage", "layer", ... */
 extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "parameters", ... */
 
 /* TRAIT(name, default, meaning) */
@@ -66,7 +66,7 @@ typedef struct nxc_system_row {
   const char *name, *bytes, *when; /* of what is kept; expressions, `when` may be NULL */
   nxc_keep keep;
   nxc_memory_part part;
-  const char *module;   /* that recomputation may name, or NULL */
+  const char *module; /* that recomputation may name, or NULL */
   const char *input_of; /* the module whose input it is, which offload.modules may name; or NULL */
   const char *trait, *value;
   const char *doc, *source;

@@ -27,7 +27,7 @@ typedef enum nxc_knob {
 #define KNOB(id, name, group) NXC_KNOB_##id,
   NXC_KNOBS(KNOB)
 #undef KNOB
-      NXC_N_KNOBS
+  NXC_N_KNOBS
 } nxc_knob;
 
 enum { NXC_RECOMPUTE_NONE, NXC_RECOMPUTE_SELECTIVE, NXC_RECOMPUTE_FULL };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our own loop for weight gradients, c[m,n] (+)= a^T b in fp32: both operands packed to panels that lie in
  * the caches, tiles of sums in registers. oneDNN 2.6 reads a transposed left side slowly on AMD's cores with
- * AVX-512: there this is 1.1 times as fast in fp32 and 1.15 in bf16. Other products are alike, and oneDNN's.
+ * AVX-512, so there it does not. Other products are as fast with oneDNN, and are its.
  *
  * An element's sum runs over k in the same blocks whatever m, n and the number of threads are. */
 #ifndef CPU_PRODUCT_H

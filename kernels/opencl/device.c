@@ -34,7 +34,8 @@ bool ocl_fault(nxk_fault *fault, const char *what, cl_int error) {
 
 void ocl_check(const nxk_device *device, cl_int error, const char *what) {
   const nxk_frame frame = {.alarm = device->alarm};
-  if (error != CL_SUCCESS) nxk_fail(&frame, "%s: %s: %s (%d)", device->name, what, error_name(error), error);
+  if (error != CL_SUCCESS)
+    nxk_fail(&frame, "%s: %s: %s (%d)", device->name, what, error_name(error), error);
 }
 
 /* ---- what there is ---- */

@@ -36,7 +36,7 @@ static int64_t real_word(const nxk_device *device, double real) {
 
 /* The words of struct call_values; dimensions stand from the right. */
 static bool words_of(const nxk_device *device, nxk_kernel *kernel) {
-  const nxk_operator *operator= & kernel->operator;
+  const nxk_operator *operator = &kernel->operator;
   uint32_t n_args = operator->n_in + operator->n_out, n_attrs = operator->n_attrs ? operator->n_attrs : 1;
   kernel->first_at = FIRST_DIM + 4 * n_args;
   kernel->first_int = kernel->first_at + n_args;
@@ -81,7 +81,7 @@ static bool bind_row(nxk_device *device, const ocl_row *row, const nxk_operator 
   cl_program program = ocl_program_of(device, row, operator, fault);
   nxk_kernel *kernel = program ? calloc(1, sizeof *kernel) : NULL;
   if (!kernel) return fault->text[0] ? false : ocl_fault(fault, "kernel", CL_OUT_OF_HOST_MEMORY);
-  kernel->operator= * operator;
+  kernel->operator = *operator;
   kernel->next = device->kernels;
   device->kernels = kernel;
   kernel->n_rounds = row->rounds ? row->rounds(operator) : 0;
@@ -132,7 +132,7 @@ static void launch(nxk_device *device, const nxk_kernel *kernel, uint32_t index,
 }
 
 void ocl_enqueue(nxk_device *device, nxk_kernel *kernel, const nxk_frame *frame) {
-  const nxk_operator *operator= & kernel->operator;
+  const nxk_operator *operator = &kernel->operator;
   cl_mem buffers[NX_MAX_ARGS];
   int64_t *words = kernel->words;
   words[SEED] = (int64_t)frame->seed, words[STOCHASTIC] = frame->stochastic;
@@ -175,7 +175,7 @@ void ocl_kernels_close(nxk_device *device) {
   while (device->kernels) {
     nxk_kernel *at = device->kernels;
     device->kernels = at->next;
-    for (uint32_t i = 0; i < at->n_launches; i++)
+    for (uint32_t i = 0; i < at->n_launches; i++) 
       if (at->kernels[i]) clReleaseKernel(at->kernels[i]);
     free(at->words);
     free(at);

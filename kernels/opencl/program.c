@@ -86,7 +86,7 @@ static char *text_of(const nxk_device *device, const ocl_row *row, const nxk_ope
   fputs("global uchar *scratch, global int *status, const call_values call\n", text);
   say_types(text);
   for (uint32_t i = 0; i < n_args; i++) say_operand(text, operator, i);
-  if (operator->n_in> 0) fprintf(text, "#define X_LAST X%u\n", operator->n_in - 1);
+  if (operator->n_in > 0) fprintf(text, "#define X_LAST X%u\n", operator->n_in - 1);
   say_attributes(text, op);
   if (row->define) row->define(text, device, operator);
   if (fclose(text) == 0) return lines;
@@ -187,7 +187,8 @@ static void program_keep(cl_program program, const char *path) {
     return;
   uint8_t *bytes = malloc(SHA256_DIGEST_SIZE + n_bytes);
   unsigned char *binary = bytes + SHA256_DIGEST_SIZE;
-  if (bytes && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
+  if (bytes &&
+      clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
     digest_of(binary, n_bytes, bytes);
     file_write(path, bytes, SHA256_DIGEST_SIZE + n_bytes);
   }

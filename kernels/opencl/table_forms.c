@@ -12,7 +12,8 @@
 /* Signs and normal numbers are to the bit those of other backends. */
 bool ocl_needs_fp64(const nxk_operator *operator) {
   const nx_op_row *row = nx_op_find(operator->op);
-  if (strncmp(row->name, "onebit_", strlen("onebit_")) == 0 || operator->op == NX_OP_random_logits) return true;
+  if (strncmp(row->name, "onebit_", strlen("onebit_")) == 0 || operator->op == NX_OP_random_logits)
+    return true;
   uint32_t noise = nx_op_find_attr(row, "noise", strlen("noise"));
   return noise < operator->n_attrs && operator->attrs[noise].real> 0;
 }
@@ -50,7 +51,7 @@ void ocl_heads_define(FILE *text, const nxk_device *device, const nxk_operator *
   (void)device;
   int positions = ocl_positions_of(operator);
   fprintf(text, "#define POSITIONS X%d\n#define N_POSITIONS XN(%d)\n", positions, positions);
-  if ((int)operator->n_in> positions + 1) {
+  if ((int)operator->n_in > positions + 1) {
     fprintf(text, "#define TURN(i) turn_of(((global const ulong *)(buffer%d + call.at[%d]))[i])\n",
             positions + 1, positions + 1);
     return;
@@ -117,7 +118,7 @@ void ocl_attention_define(FILE *text, const nxk_device *device, const nxk_operat
     fprintf(text, "#define %s X%u\n#define %s_WIDE X%u_WIDE\n", name, n, name, n);
     n++;
   }
-  uint64_t d = (uint64_t) operator->args[first].dims[3], e = (uint64_t) operator->args[first + 2].dims[3];
+  uint64_t d = (uint64_t)operator->args[first].dims[3], e = (uint64_t)operator->args[first + 2].dims[3];
   uint64_t width = device->width, block = 32, features = width * (ocl_ceil(d, width) + ocl_ceil(e, width));
   if (form.backward) features *= 2; /* as rows, and turned */
   while (block > width && block * features * sizeof(float) > device->local_bytes / 2) block /= 2;

@@ -14,7 +14,7 @@ typedef double real;
 
 /* struct rule_step */
 static uint64_t update_scratch(const nxk_operator *operator) {
-  return (3 * (uint64_t) operator->n_attrs + 16) * sizeof(double);
+  return (3 * (uint64_t)operator->n_attrs + 16) * sizeof(double);
 }
 
 static void update_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
@@ -40,7 +40,7 @@ static bool is_muon(const nxk_operator *operator) {
 /* The first input of the tensor as a whole. */
 static uint32_t whole_input(const nxk_operator *operator) {
   uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
-  return operator->n_in> 1 + n_states + NX_UPDATE_END ? 1 + n_states + NX_UPDATE_END : 0;
+  return operator->n_in > 1 + n_states + NX_UPDATE_END ? 1 + n_states + NX_UPDATE_END : 0;
 }
 
 static void tensor_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
@@ -111,7 +111,7 @@ static uint64_t muon_longer_items(const nxk_device *device, const nxk_operator *
 }
 
 static uint32_t muon_rounds(const nxk_operator *operator) {
-  return (uint32_t) operator->attrs[NX_muon_ns_steps].integer;
+  return (uint32_t)operator->attrs[NX_muon_ns_steps].integer;
 }
 
 #define STEP_FIRST                                                                                           \

@@ -52,7 +52,8 @@ static double mish_slope(double x) {
 
 static double slope_of(nx_activation function, double x) {
   switch (function) {
-  case NX_ACTIVATION_GELU: return 0.5 * (1 + erf(x * SQRT_HALF)) + x * INVERSE_SQRT_2_PI * exp(-0.5 * x * x);
+  case NX_ACTIVATION_GELU:
+    return 0.5 * (1 + erf(x * SQRT_HALF)) + x * INVERSE_SQRT_2_PI * exp(-0.5 * x * x);
   case NX_ACTIVATION_GELU_TANH: return gelu_tanh_slope(x);
   case NX_ACTIVATION_RELU: return x > 0 ? 1 : 0;
   case NX_ACTIVATION_SQUARED_RELU: return x > 0 ? 2 * x : 0;

@@ -101,8 +101,7 @@ typedef struct rule_muon_rows {
   double rows[RULE_MUON_ROWS][3];
 } rule_muon_rows;
 
-#define RULE_MUON_SIMPLE                                                                                     \
-  { 3.4445, -4.7750, 2.0315 }
+#define RULE_MUON_SIMPLE {3.4445, -4.7750, 2.0315}
 static const rule_muon_rows rule_muon_sets[] = {
     {1, false, {RULE_MUON_SIMPLE}},
     {5,

@@ -49,8 +49,7 @@ static void make(made *m, nx_blend blend, uint32_t n_sources) {
   *m = (made){.run = {.seed = 5, .sequence = SEQUENCE, .vocab = VOCAB, .end_of_document = NX_NONE},
               .record = {.role = NX_DATASET_TRAIN,
                          .n_sources = n_sources,
-                         .sampler = NX_SAMPLER_STREAM,
-                         .order = NX_ORDER_EPOCHS,
+                         .sampler = NX_SAMPLER_STREAM, .order = NX_ORDER_EPOCHS,
                          .blend = blend,
                          .shuffle = 1}};
   size_t n = (size_t)snprintf(m->strings + 1, sizeof m->strings / 2, "%s", temporary_path(0, "low")) + 2;

@@ -214,8 +214,8 @@ static void sequences(const nxc_decoder *d, nxc_id stats, nxc_id *sums, nxc_id *
   nxc_op_request whole = {
       .op = NX_OP_all_reduce, .in = {made.args[made.n_in + 1]}, .out = {*sums}, .group_atoms = context};
   nxc_append(graph, &whole);
-  whole =
-      (nxc_op_request){.op = NX_OP_all_reduce, .name = "all_counts", .in = {*counts}, .group_atoms = context};
+  whole = (nxc_op_request){
+      .op = NX_OP_all_reduce, .name = "all_counts", .in = {*counts}, .group_atoms = context};
   *counts = nxc_append(graph, &whole);
 }
 

@@ -15,9 +15,9 @@ typedef struct part {
 static const part parts[NX_PARTS] = {
     {"train", NX_DATASET_TRAIN, NX_SETTING_DATA_PATH, NX_SETTING_DATA_WEIGHTS, NX_SETTING_DATA_LABEL_PATH,
      NX_SETTING_DATA_REJECTED_PATH, NX_SETTING_DATA_REJECTED_LABEL_PATH},
-    {"validation", NX_DATASET_VALIDATION, NX_SETTING_DATA_VALIDATION_PATH, NX_SETTING_DATA_VALIDATION_WEIGHTS,
-     NX_SETTING_DATA_VALIDATION_LABEL_PATH, NX_SETTING_DATA_VALIDATION_REJECTED_PATH,
-     NX_SETTING_DATA_VALIDATION_REJECTED_LABEL_PATH},
+    {"validation", NX_DATASET_VALIDATION, NX_SETTING_DATA_VALIDATION_PATH,
+     NX_SETTING_DATA_VALIDATION_WEIGHTS, NX_SETTING_DATA_VALIDATION_LABEL_PATH,
+     NX_SETTING_DATA_VALIDATION_REJECTED_PATH, NX_SETTING_DATA_VALIDATION_REJECTED_LABEL_PATH},
     {"test", NX_DATASET_TEST, NX_SETTING_DATA_TEST_PATH, NX_SETTING_DATA_TEST_WEIGHTS,
      NX_SETTING_DATA_TEST_LABEL_PATH, NX_SETTING_DATA_TEST_REJECTED_PATH,
      NX_SETTING_DATA_TEST_REJECTED_LABEL_PATH}};
@@ -138,10 +138,7 @@ static nxc_datasets read_synthetic(const nxc_settings *s, nxc_datasets datasets)
   for (uint32_t i = 0; i < NX_PARTS; i++) {
     nxc_dataset set = make_set(s, &parts[i], parts[i].name);
     sources[i] = (nxc_dataset_source){
-        .prefix = "",
-        .rejected = "",
-        .labels = "",
-        .rejected_labels = "",
+        .prefix = "", .rejected = "", .labels = "", .rejected_labels = "",
         .record = {.part = i, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1 / 3.0, 1 / 3.0, 1 / 3.0}}};
     set.record.n_sources = 1, set.sources = &sources[i];
     add_set(&datasets, &set);

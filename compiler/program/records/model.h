@@ -37,13 +37,13 @@ typedef struct nxc_norm_spec {
 } nxc_norm_spec;
 
 typedef enum nxc_rope_scaling { /* as in split_heads, but for the last two */
-                                NXC_ROPE_PLAIN,
-                                NXC_ROPE_LINEAR,
-                                NXC_ROPE_LLAMA3,
-                                NXC_ROPE_YARN,
-                                NXC_ROPE_YARN_SMOOTH,
-                                NXC_ROPE_DYNAMIC, /* plain, with a base of its own */
-                                NXC_ROPE_LONGROPE /* plain, with frequencies of its own */
+  NXC_ROPE_PLAIN,
+  NXC_ROPE_LINEAR,
+  NXC_ROPE_LLAMA3,
+  NXC_ROPE_YARN,
+  NXC_ROPE_YARN_SMOOTH,
+  NXC_ROPE_DYNAMIC, /* plain, with a base of its own */
+  NXC_ROPE_LONGROPE /* plain, with frequencies of its own */
 } nxc_rope_scaling;
 
 /* Rotation of queries and keys: of `dims` features of a head. */
@@ -53,9 +53,9 @@ typedef struct nxc_rope_spec {
   nxc_rope_scaling scaling;
   double factor, low_freq_factor, high_freq_factor;
   int64_t original_positions;
-  double amplitude;          /* of cosines and sines */
-  bool interleaved;          /* pairs are 2 i and 2 i + 1, else i and i + dims / 2 */
-  int64_t start;             /* the first feature that is rotated */
+  double amplitude; /* of cosines and sines */
+  bool interleaved; /* pairs are 2 i and 2 i + 1, else i and i + dims / 2 */
+  int64_t start;    /* the first feature that is rotated */
   const double *frequencies; /* [n_frequencies] of the pairs; NULL: they follow from the base */
   int64_t n_frequencies;
 } nxc_rope_spec;
@@ -75,13 +75,13 @@ typedef struct nxc_attention_spec {
   int64_t query_rank, kv_rank; /* of the latents of queries, and of keys and values; 0: none */
   int64_t shared_dim;          /* beside a latent: the last features of a key, which all heads share */
   nxc_norm_spec latent_norm;   /* of the latents; kind NULL: none */
-  int64_t window;              /* tokens that a token looks back; 0: all */
-  double scale;                /* of the scores */
-  double soft_cap;             /* of the scores; 0: none */
+  int64_t window; /* tokens that a token looks back; 0: all */
+  double scale;   /* of the scores */
+  double soft_cap; /* of the scores; 0: none */
   bool alibi;
   nxc_relative_spec relative;
   nxc_sparse_kind sparse; /* which blocks of keys are read */
-  bool sinks;             /* each head may read nothing, with a weight that is learned */
+  bool sinks; /* each head may read nothing, with a weight that is learned */
   nxc_qk_norm qk_norm;
   double dropout;
   bool qkv_bias, output_bias;
@@ -127,7 +127,7 @@ typedef struct nxc_model {
   bool sinusoidal;           /* sines and cosines of positions are added to the embedding */
   double embedding_scale, embedding_dropout;
   double output_soft_cap; /* of the logits; 0: none */
-  bool tied;              /* the output matrix is the embedding */
+  bool tied; /* the output matrix is the embedding */
   nxc_norm_spec final_norm;
   nxc_layer_spec *specs;
   uint32_t n_specs;
