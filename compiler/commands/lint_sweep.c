@@ -5,6 +5,7 @@
 #include "compiler/commands/parallel.h"
 #include "compiler/commands/summary.h"
 #include "compiler/commands/sweep_print.h"
+#include "compiler/compare/beyond.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,13 +58,18 @@ static void judge(void *context, size_t index) {
   nxc_judge(&j->judged[index], &j->standards[index], j->sweep.file, false);
 }
 
-/* All settings, so that runs that train the same are told. */
-static const char *fingerprint(nxc_arena *arena, const nxc_settings *settings) {
+/* What the training depends on, so that runs that train the same are told. */
+static const char *fingerprint(nxc_arena *arena, const nxc_compiled *compiled) {
+  const nxc_settings *settings = compiled->settings;
   const char *text = "";
+  size_t n;
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++)
-    if (nxc_has(settings, id))
+    if (nxc_setting_rows[id].meaning && nxc_has(settings, id))
       text = nxc_arena_printf(arena, "%s%d=%s\n", text, (int)id,
                               nxc_value_show(arena, nxc_settings_value(settings, id)));
+  const nxc_beyond *beyond = nxc_beyond_unfollowed(arena, compiled, &n);
+  for (size_t i = 0; i < n; i++)
+    text = nxc_arena_printf(arena, "%s%s=%s\n", text, beyond[i].name, beyond[i].value ? beyond[i].value : "?");
   return text;
 }
 
@@ -89,7 +95,7 @@ static void keep(void *context, size_t index) {
   if (settings != NULL) {
     run->mesh = nxc_arena_strdup(j->arena, nxc_mesh_show(v->arena, settings));
     run->batches = nxc_arena_strdup(j->arena, nxc_batches_show(v->arena, settings));
-    run->fingerprint = nxc_arena_strdup(j->arena, fingerprint(v->arena, settings));
+    run->fingerprint = nxc_arena_strdup(j->arena, fingerprint(v->arena, &v->compiled));
   }
   for (size_t i = 0; i < index && run->fingerprint && run->same_as == 0; i++)
     if (j->swept[i].fingerprint && strcmp(j->swept[i].fingerprint, run->fingerprint) == 0)

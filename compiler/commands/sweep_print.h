@@ -13,7 +13,7 @@ typedef struct nxc_swept {
   bool unreadable; /* a file could not be opened */
   const char *mesh, *batches;
   nxc_column column;       /* of who would run it */
-  const char *fingerprint; /* all its settings; NULL where there are none */
+  const char *fingerprint; /* what its training depends on; NULL where nothing is known */
   size_t same_as;          /* an earlier run, counted from 1, that trains the same; 0: none */
 } nxc_swept;
 
