@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/data/blend.h"
 
+#include "schema/pairwise_sum.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,12 @@ void nxr_weigh_by_documents(const uint64_t *n_documents, uint32_t n, double alph
   normalize(weights, n);
   for (uint32_t i = 0; n > 1 && i < n; i++) weights[i] *= 1 - (double)n_documents[i] / all;
   normalize(weights, n);
+  normalize(weights, n); /* as it does with all weights */
+}
+
+void nxr_weigh_again(double *weights, uint32_t n) {
+  double sum = nx_pairwise_sum(weights, n);
+  for (uint32_t i = 0; i < n; i++) weights[i] /= sum;
 }
 
 bool nxr_blend_open(const double *weights, uint32_t n, nxr_blend *blend, nxr_fault *fault) {

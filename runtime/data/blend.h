@@ -31,6 +31,9 @@ typedef struct nxr_blend {
 void nxr_weigh_by_size(const uint64_t *sizes, uint32_t n, double *weights);
 void nxr_weigh_by_documents(const uint64_t *n_documents, uint32_t n, double alpha, double *weights);
 
+/* As both systems do before they blend by weights that are 1 together already, but for the last bits. */
+void nxr_weigh_again(double *weights, uint32_t n);
+
 /* Weights are 1 together. On failure there is nothing to close. */
 bool nxr_blend_open(const double *weights, uint32_t n, nxr_blend *blend, nxr_fault *fault);
 void nxr_blend_close(nxr_blend *blend);

@@ -58,6 +58,21 @@ static bool open_samplers(nxr_set *set, const double *weights, uint64_t n_needed
   return true;
 }
 
+/* A blend of GPT-NeoX says that it has as many samples as its sources together, each of which says one less
+ * than it has (sampler_stream.c), and takes those behind modulo that. */
+static uint64_t samples_until_again(const nxr_set *set) {
+  const nx_dataset *record = set->record;
+  bool blended = record->n_sources > 1 || record->blend != NX_BLEND_SAMPLES;
+  uint64_t n = 0;
+  if (record->order != NX_ORDER_NEOX || !blended) return 0;
+  for (uint32_t i = 0; i < record->n_sources; i++) {
+    const nxr_orders *orders = &set->samplers[i].orders;
+    if (!orders->together) return 0;
+    n += orders->n_samples - 1;
+  }
+  return n;
+}
+
 static bool open_blend(nxr_set *set, uint64_t n_rows, nxr_fault *fault) {
   uint32_t n = set->record->n_sources, of_sample = nx_plan_sample_rows(set->plan);
   uint64_t n_needed = n_rows == UINT64_MAX ? n_rows : (n_rows + of_sample - 1) / of_sample;
@@ -68,7 +83,9 @@ static bool open_blend(nxr_set *set, uint64_t n_rows, nxr_fault *fault) {
   else weigh(set, sizes, weights);
   good = good && open_samplers(set, weights, n_needed, fault);
   if (good) weigh(set, sizes, weights);
+  if (good && set->record->blend != NX_BLEND_SAMPLES) nxr_weigh_again(weights, n);
   good = good && nxr_blend_open(weights, n, &set->blend, fault);
+  if (good) set->again = samples_until_again(set);
   free(weights);
   free(sizes);
   return good;
@@ -115,7 +132,8 @@ static bool token_fault(const nxr_sampler *sampler, uint64_t sample, int32_t tok
 /* Which sampler gives a row, and the row's number there. */
 static nxr_pick pick(nxr_set *set, uint64_t number) {
   uint32_t n_rows = set->samplers[0].kind->n_rows;
-  nxr_pick of = nxr_blend_pick(&set->blend, number / n_rows);
+  uint64_t sample = number / n_rows;
+  nxr_pick of = nxr_blend_pick(&set->blend, set->again ? sample % set->again : sample);
   of.sample = of.sample * n_rows + number % n_rows;
   return of;
 }

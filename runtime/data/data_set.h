@@ -11,6 +11,7 @@ typedef struct nxr_set {
   const nx_dataset *record;
   nxr_sampler *samplers; /* [record->n_sources]; NULL: not open */
   nxr_blend blend;
+  uint64_t again; /* samples behind which the blend begins again; 0: it never does */
   uint64_t n_rows; /* that its sources have together: one for each sample, or two */
   nxr_fingerprint fingerprint;
   bool empty; /* it could not be opened because a source has no sample */

@@ -4,6 +4,7 @@
 #include "runtime/data/blend.h"
 #include "runtime/data/data_order.h"
 #include "runtime/data/dataset_split.h"
+#include "schema/pairwise_sum.h"
 #include "tests/unit/cmocka_all.h"
 
 #include <math.h>
@@ -220,12 +221,26 @@ static void orders_as_each_system_does(void **state) {
   with_lines("neox", check_neox);
 }
 
+/* numpy.sum of 1 / (i + 3); one after another the last three have other last bits. */
+static void adds_up_as_numpy_does(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t n;
+    double sum;
+  } known[] = {{7, 1.328968253968254}, {10, 1.6032106782106779}, {15, 1.9395525226407575},
+               {130, 3.9638006836279933}, {300, 4.789297397713862}};
+  double x[300];
+  for (int i = 0; i < 300; i++) x[i] = 1.0 / (i + 3);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    assert_true(nx_pairwise_sum(x, known[i].n) == known[i].sum);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(orders_as_each_system_does),
       cmocka_unit_test(blends_as_megatron_does),     cmocka_unit_test(picks_the_same_from_anywhere),
       cmocka_unit_test(divides_as_each_system_does), cmocka_unit_test(parts_never_overlap),
-      cmocka_unit_test(weighs_by_documents_as_neox_does),
+      cmocka_unit_test(weighs_by_documents_as_neox_does), cmocka_unit_test(adds_up_as_numpy_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

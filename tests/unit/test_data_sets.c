@@ -246,7 +246,8 @@ static void weighs_labels_in_every_order(void **state) {
 static void open_ordered(made *m, nx_blend blend, uint32_t n_sources, nx_order order, uint64_t n_needed) {
   nxr_fault fault = {""};
   m->record.order = order, m->record.blend = blend, m->record.n_sources = n_sources;
-  if (blend == NX_BLEND_WEIGHTS) m->records[0].weight = 1;
+  for (uint32_t i = 0; i < n_sources; i++)
+    m->records[i].weight = blend == NX_BLEND_WEIGHTS ? 1.0 / n_sources : 0;
   if (!nxr_data_sources_make(&m->plan, &m->sources, &fault) ||
       !nxr_set_open(&m->plan, &m->record, n_needed, &m->sources, &m->set, &fault))
     fail_msg("%s", fault.text);
@@ -287,22 +288,38 @@ static void joins_epochs_below_a_sample(void **state) {
   }
 }
 
-/* Of 22 samples the 23rd is number 22 % 21, as GPT-NeoX has it. */
+/* Two sources of 22 samples say that they have 21: behind 42 rows GPT-NeoX takes the first again. */
+static void begins_a_blend_again(void **state) {
+  (void)state;
+  static const nx_blend blends[] = {NX_BLEND_WEIGHTS, NX_BLEND_EPOCHS};
+  for (size_t i = 0; i < 2; i++) {
+    made m;
+    make(&m, blends[i], 2);
+    m.records[1].prefix = high_of(&m);
+    open_ordered(&m, blends[i], 2, NX_ORDER_NEOX, 42);
+    uint64_t n = m.set.samplers[0].orders.n_samples - 1;
+    for (uint64_t sample = 0; sample < n; sample++)
+      for (uint64_t source = 0; source < 2; source++) {
+        int32_t first[SEQUENCE + 1], again[SEQUENCE + 1];
+        read_sample(&m, 2 * sample + source, first);
+        read_sample(&m, 2 * (sample + n) + source, again);
+        assert_memory_equal(first, again, sizeof first);
+        assert_int_equal(first[0] >= 100, source);
+      }
+    close_set(&m);
+  }
+}
+
+/* And a single source of 22 samples has the 23rd as number 22 % 21. */
 static void begins_an_epoch_again(void **state) {
   (void)state;
   made m;
-  make(&m, NX_BLEND_EPOCHS, 2);
-  m.records[1].prefix = high_of(&m);
-  open_ordered(&m, NX_BLEND_EPOCHS, 2, NX_ORDER_NEOX, 100);
-  for (uint64_t sample = 0; sample < 21; sample++)
-    for (uint64_t source = 0; source < 2; source++) {
-      int32_t first[SEQUENCE + 1], again[SEQUENCE + 1];
-      uint64_t later = sample + (sample == 0 ? 42 : 21); /* 21 itself is the last of the epoch */
-      read_sample(&m, 2 * sample + source, first);
-      read_sample(&m, 2 * later + source, again);
-      assert_memory_equal(first, again, sizeof first);
-      assert_int_equal(first[0] >= 100, source);
-    }
+  int32_t first[SEQUENCE + 1], again[SEQUENCE + 1];
+  make(&m, NX_BLEND_SAMPLES, 1);
+  open_ordered(&m, NX_BLEND_SAMPLES, 1, NX_ORDER_NEOX, 22);
+  read_sample(&m, 1, first);
+  read_sample(&m, 22, again);
+  assert_memory_equal(first, again, sizeof first);
   close_set(&m);
 }
 
@@ -330,6 +347,7 @@ int main(void) {
       cmocka_unit_test(asks_more_of_what_has_a_weight),
       cmocka_unit_test(joins_epochs_below_a_sample),
       cmocka_unit_test(begins_an_epoch_again),
+      cmocka_unit_test(begins_a_blend_again),
   };
   return cmocka_run_group_tests(tests, make_datasets, temporary_remove);
 }

@@ -2,6 +2,7 @@
 #include "compiler/program/records/datasets.h"
 
 #include "compiler/program/records/read.h"
+#include "schema/pairwise_sum.h"
 
 #include <math.h>
 
@@ -77,11 +78,17 @@ static const char *beside(const nxc_settings *s, nxc_setting_id list, size_t i) 
   return i < n ? texts[i].text : "";
 }
 
+/* As the order's system adds them up: Megatron by numpy, GPT-NeoX one after another. */
+static double sum_of_weights(const nxc_settings *s, const nxc_value *weights, size_t n) {
+  double *all = nxc_arena_array(nxc_settings_arena(s), n, sizeof *all), sum = 0;
+  for (size_t i = 0; i < n; i++) sum += all[i] = weights ? fmax(weights[i].number, 0) : 1;
+  return order_of(s) == NX_ORDER_MEGATRON ? nx_pairwise_sum(all, (uint32_t)n) : sum;
+}
+
 /* A source of each path; what has a weight of 0 is none. */
 static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, const nx_source *like,
                                         nx_dataset *record) {
   size_t n, n_weights;
-  double sum = 0;
   const nxc_value *paths = list_or_none(s, of->path, &n);
   const nxc_value *weights = list_or_none(s, of->weights, &n_weights);
   bool weighed = n_weights > 0 && n_weights == n;
@@ -89,7 +96,7 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
   record->blend = blend_of(s, n, weighed);
   record->blend_alpha =
       record->blend == NX_BLEND_DOCUMENTS ? nxc_number_or(s, NX_SETTING_DATA_BLEND_ALPHA, 1) : 0;
-  for (size_t i = 0; i < n; i++) sum += weighed ? fmax(weights[i].number, 0) : 1;
+  double sum = sum_of_weights(s, weighed ? weights : NULL, n);
   for (size_t i = 0; i < n; i++) {
     double weight = weighed ? weights[i].number : 1;
     if (!(weight > 0)) continue;
