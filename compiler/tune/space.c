@@ -246,11 +246,18 @@ void nxc_choice_read(const nxc_space *space, const nxc_choice *choice, nxc_train
   if (choice->at[NXC_KNOB_TENSOR] != 0) pad_vocab(space, t);
 }
 
+/* Whether several ranks have the same weights, which a stage of ZeRO may divide. */
+static bool has_replicas(const nxc_layout *l, bool mixture) {
+  uint64_t experts = (uint64_t)l->expert * l->expert_tensor * l->pipeline;
+  return (uint64_t)l->data * l->context > 1 || (mixture && experts < l->world);
+}
+
 bool nxc_choice_divides(const nxc_space *space, const nxc_choice *choice) {
   nxc_training t;
   nxc_choice_read(space, choice, &t);
   const nxc_layout *l = &t.layout;
   const nxc_mixture *mixture = t.model.mixture;
+  if (choice->at[NXC_KNOB_ZERO] != 0 && !has_replicas(l, mixture != NULL)) return false;
   uint64_t replica = (uint64_t)l->tensor * l->context * l->pipeline;
   if (replica > l->world || l->world % replica != 0) return false;
   if (t.batch.global % (t.batch.micro * l->data) != 0) return false;
