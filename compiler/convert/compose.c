@@ -139,11 +139,20 @@ static void try_presets(trial *t) {
       try_word(t, nxc_presets[i].spellings[0]);
 }
 
+/* Whether no value can say more: each assignment agrees. */
+static bool says_all(const trial *t) {
+  const nxc_option_row *row = t->bound->row;
+  bool preset = false; /* which may agree in more than itself */
+  for (size_t i = 0; i < row->n_sets; i++)
+    preset = preset || nxc_setting_rows[row->sets[i].setting].shorthand;
+  return t->best != NULL && !preset && t->found.differs == 0 && t->found.agrees == (int)row->n_sets;
+}
+
 /* Every value that the assignments could have come from; of those that say as much the first is taken. */
 static void try_all(trial *t) {
   const nxc_option_row *row = t->bound->row;
   try_value(t, default_of(t->c, row));
-  for (size_t i = 0; i < row->n_sets; i++) {
+  for (size_t i = 0; i < row->n_sets && !says_all(t); i++) {
     const nxc_setting_id id = row->sets[i].setting;
     const nxc_value *wanted = nxc_settings_value(t->c->binding->settings, id);
     if (wanted) try_value(t, nxc_binding_invert(t->c->binding, row->sets[i].expression, wanted));
@@ -151,6 +160,7 @@ static void try_all(trial *t) {
     if (wanted && wanted->kind == NXC_LIST && wanted->n_items == 1) try_value(t, &wanted->items[0]);
     if (nxc_setting_rows[id].shorthand) try_presets(t);
   }
+  if (says_all(t)) return;
   for (size_t i = 0; i < row->domain.n_values; i++) try_word(t, row->domain.values[i]);
   for (int truth = 1; truth >= 0; truth--) {
     try_value(t, keep(t->c, (nxc_value){.kind = NXC_BOOL, .boolean = truth}));
@@ -162,12 +172,28 @@ static void try_all(trial *t) {
 
 /* -- which options are given ----------------------------------------------------------------------------- */
 
+/* What an option says something about, or decides with others. */
+static size_t subjects_of(nxc_arena *arena, const nxc_option_row *row, nxc_setting_id **ids) {
+  const nxc_expression *from = nxc_expression_of(arena, row->from);
+  size_t n = 0;
+  *ids = nxc_arena_array(arena, row->n_sets + (from ? from->n_names : 0) + 1, sizeof **ids);
+  for (size_t i = 0; i < row->n_sets; i++) (*ids)[n++] = row->sets[i].setting;
+  for (size_t i = 0; from != NULL && i < from->n_names; i++) {
+    const nxc_name *name = &from->names[i];
+    nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+    if (id < NX_N_SETTINGS) (*ids)[n++] = id;
+  }
+  return n;
+}
+
 bool nxc_option_speaks_of(nxc_arena *arena, const nxc_option_row *row, nxc_setting_id id) {
   for (size_t i = 0; i < row->n_sets; i++)
     if (row->sets[i].setting == id) return true;
-  const nxc_expression *from = nxc_expression_of(arena, row->from);
-  for (size_t i = 0; from != NULL && i < from->n_names; i++)
-    if (from->names[i].kind == NXC_NAME_SETTING && nxc_setting_find(from->names[i].path) == id) return true;
+  if (row->from == NULL) return false;
+  nxc_setting_id *ids;
+  const size_t n = subjects_of(arena, row, &ids);
+  for (size_t i = 0; i < n; i++)
+    if (ids[i] == id) return true;
   return false;
 }
 
@@ -180,11 +206,12 @@ static bool says_plainly(const nxc_option_row *row, nxc_setting_id id) {
 
 /* Whether a setting that the option speaks of is worth a word even where the default says it. */
 static bool is_worth_a_word(composer *c, const nxc_option_row *row) {
-  for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
-    bool spoken = nxc_settings_from(c->binding->settings, id)->kind >= NXC_FROM_ASSUMED;
-    bool insisted = c->composing->insist != NULL && c->composing->insist[id];
-    if (spoken && is_read(c, id) && says_plainly(row, id)) return true;
-    if (insisted && nxc_option_speaks_of(c->arena, row, id)) return true;
+  nxc_setting_id *ids;
+  const size_t n = subjects_of(c->arena, row, &ids);
+  for (size_t i = 0; i < n; i++) {
+    bool spoken = nxc_settings_from(c->binding->settings, ids[i])->kind >= NXC_FROM_ASSUMED;
+    if (c->composing->insist != NULL && c->composing->insist[ids[i]]) return true;
+    if (spoken && says_plainly(row, ids[i]) && is_read(c, ids[i])) return true;
   }
   return false;
 }
@@ -287,8 +314,9 @@ static bool is_filled(composer *c, const nxc_bound *bound) {
   const nxc_option_row *row = bound->row;
   if (!bound->given || is_refused(c, bound)) return bound->given;
   bool asked = row->domain.type == NXC_TYPE_MAP || row->names != NULL;
-  for (nxc_setting_id id = 0; id < NX_N_SETTINGS && !asked; id++)
-    asked = nxc_settings_known(c->binding->settings, id) && nxc_option_speaks_of(c->arena, row, id);
+  nxc_setting_id *ids;
+  const size_t n = subjects_of(c->arena, row, &ids);
+  for (size_t i = 0; i < n && !asked; i++) asked = nxc_settings_known(c->binding->settings, ids[i]);
   return !asked;
 }
 

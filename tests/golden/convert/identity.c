@@ -29,9 +29,16 @@ static void add_number(nxc_arena *arena, samples *to, const nxc_domain *domain, 
   if (verdict.misfit == NXC_FITS) add(to, nxc_value_show(arena, verdict.value));
 }
 
+/* The option is nothing but a setting: what a number amounts to does not hang on which it is. */
+static bool is_plain(const nxc_option_row *row) {
+  return row->n_sets == 1 && row->from == NULL && strcmp(row->sets[0].expression, "value") == 0;
+}
+
 static samples samples_of(nxc_arena *arena, const nxc_option_row *row, const char *version) {
-  static const int64_t integers[] = {0, 1, 2, 3, 4, 6, 64, 96};
-  static const double numbers[] = {0.25, 0.5, 0.9, 1.0, 2.0};
+  static const int64_t integers[] = {0, 1, 2, 96, 3, 4, 6, 64};
+  static const double numbers[] = {0.25, 1.0, 0.5, 0.9, 2.0};
+  const size_t n_integers = is_plain(row) ? 4 : sizeof integers / sizeof *integers,
+               n_numbers = is_plain(row) ? 2 : sizeof numbers / sizeof *numbers;
   samples found = {.n_texts = 0};
   for (size_t i = 0; i < row->domain.n_values; i++) {
     const nxc_versioned *kept = nxc_option_word(row, row->domain.values[i]);
@@ -44,9 +51,9 @@ static samples samples_of(nxc_arena *arena, const nxc_option_row *row, const cha
   }
   bool integer = row->domain.type == NXC_TYPE_INT || row->domain.type == NXC_TYPE_INT_OR_FLOAT;
   bool real = row->domain.type == NXC_TYPE_FLOAT || row->domain.type == NXC_TYPE_INT_OR_FLOAT;
-  for (size_t i = 0; integer && i < sizeof integers / sizeof *integers; i++)
+  for (size_t i = 0; integer && i < n_integers; i++)
     add_number(arena, &found, &row->domain, (nxc_value){.kind = NXC_INT, .integer = integers[i]});
-  for (size_t i = 0; real && i < sizeof numbers / sizeof *numbers; i++)
+  for (size_t i = 0; real && i < n_numbers; i++)
     add_number(arena, &found, &row->domain, (nxc_value){.kind = NXC_FLOAT, .number = numbers[i]});
   return found;
 }
