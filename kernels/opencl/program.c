@@ -27,8 +27,7 @@ static void say_operand(FILE *text, const nxk_operator *operator, uint32_t index
   for (int wide = 0; wide < 2; wide++)
     fprintf(text, "#define %c%u_%s(i, end) load_%s_%s(buffer%u + call.at[%u], i, end)\n", side, number,
             wide ? "WIDE" : "RUN", wide ? "wide" : "run", type, index, index);
-  fprintf(text, "#define TYPE_%c%u NX_%s\n#define RANK_%c%u %u\n", side, number, type, side, number,
-          tensor->n_dims);
+  fprintf(text, "#define TYPE_%c%u NX_%s\n", side, number, type);
   if (!out) return;
   fprintf(text, "#define SET_Y%u(i, v) STORE_%s(buffer%u + call.at[%u], i, v)\n", number, type, index, index);
   fprintf(text, "#define SET_Y%u_RUN(i, end, v) store_run_%s(buffer%u + call.at[%u], i, end, v)\n", number,

@@ -190,6 +190,13 @@ static void pairs_define(FILE *text, const nxk_device *device, const nxk_operato
   fprintf(text, "#define ACCURACY %d\n#define MARGIN %d\n", NX_PAIR_ACCURACY, NX_PAIR_MARGIN);
 }
 
+/* ---- layout ---- */
+
+static void slice_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  fprintf(text, "#define RANK_Y0 %u\n", ocl_operand(operator, OCL_OUT(0))->n_dims);
+}
+
 /* ---- the rows ---- */
 
 #define ELEMENTWISE(file, kernel)                                                                            \
@@ -322,7 +329,7 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_clip_scale] = {"reduction", {{"clip_scale", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_segment] = {"reduction", {{"segment", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_bias_add] = ELEMENTWISE("pointwise", "bias_add"),
-    [NX_OP_slice] = ELEMENTWISE("pointwise", "slice"),
+    [NX_OP_slice] = {"pointwise", {{"slice", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, slice_define},
     [NX_OP_columns_add] = ELEMENTWISE("pointwise", "columns_add"),
     [NX_OP_join] = ELEMENTWISE("pointwise", "join"),
     [NX_OP_columns] = ELEMENTWISE("pointwise", "columns"),
