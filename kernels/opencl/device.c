@@ -133,6 +133,19 @@ static uint32_t keep_accelerators(found *all, uint32_t n) {
   return n_kept ? n_kept : n;
 }
 
+/* pocl, which makes devices of processors, would take all of them for every rank. It reads these when it is
+ * first asked, 3.1 the first and later ones the second; and puts what it builds for groups of ours beside
+ * what serves any into what is kept of a program. What users set stays. */
+static void advise_pocl(const nxk_device_options *options) {
+  char n_threads[16];
+  snprintf(n_threads, sizeof n_threads, "%u", options->n_threads);
+  if (options->n_threads) {
+    setenv("POCL_MAX_PTHREAD_COUNT", n_threads, 0);
+    setenv("POCL_CPU_MAX_CU_COUNT", n_threads, 0);
+  }
+  setenv("POCL_BINARY_SPECIALIZE_WG", "64-1-1-goffs0-smallgrid", 0);
+}
+
 static bool choose(const nxk_device_options *options, found *chosen, nxk_fault *fault) {
   found all[OCL_MAX_DEVICES];
   uint32_t n = find_all(all), n_found = n;
@@ -207,6 +220,7 @@ static bool open_context(nxk_device *device, nxk_fault *fault) {
 
 bool ocl_device_open(const nxk_device_options *options, nxk_device **out, nxk_fault *fault) {
   found chosen;
+  advise_pocl(options);
   if (!choose(options, &chosen, fault)) return false;
   nxk_device *device = calloc(1, sizeof *device);
   if (!device) return ocl_fault(fault, "device", CL_OUT_OF_HOST_MEMORY);

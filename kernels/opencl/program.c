@@ -9,10 +9,12 @@
 #include "schema/optimizers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- the text ---- */
@@ -194,6 +196,28 @@ static void program_keep(cl_program program, const char *path) {
   free(bytes);
 }
 
+/* One process of the host builds a program, the others take what it kept: a byte of the file `lock`, whose
+ * place is of the program's hash. Whoever waits too long, or can not, builds it too. -1: so it is. */
+static int lock_program(const char *path) {
+  enum { MOST_NAPS = 6000 };
+  static const struct timespec nap = {.tv_nsec = 50000000};
+  const char *hash = strrchr(path, '/') + 1;
+  char own[4200], first[16] = "";
+  snprintf(own, sizeof own, "%.*slock", (int)(hash - path), path);
+  memcpy(first, hash, sizeof first - 1);
+  struct flock at = {
+      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = strtoll(first, NULL, 16), .l_len = 1};
+  int file = open(own, O_RDWR | O_CREAT | O_CLOEXEC, 0666), error = 0;
+  for (int naps = 0; file >= 0 && naps < MOST_NAPS; naps++) {
+    if (fcntl(file, F_OFD_SETLK, &at) == 0) return file;
+    error = errno;
+    if (error != EAGAIN && error != EACCES && error != EINTR) break;
+    nanosleep(&nap, NULL);
+  }
+  if (file >= 0) close(file);
+  return -1;
+}
+
 /* ---- building ---- */
 
 static void say_build_failure(const nxk_device *device, cl_program program, const char *file, cl_int error,
@@ -217,6 +241,24 @@ static void options_of(const nxk_device *device, char *options, size_t room) {
   snprintf(options, room, "%s%s", device->fp64 ? "" : "-cl-single-precision-constant ", more ? more : "");
 }
 
+static cl_program build_source(nxk_device *device, const char *const *texts, const char *options,
+                               const char *file, nxk_fault *fault) {
+  cl_int error;
+  cl_program program =
+      clCreateProgramWithSource(device->context, 3, (const char **)(uintptr_t)texts, NULL, &error);
+  if (error != CL_SUCCESS) {
+    ocl_fault(fault, "program", error);
+    return NULL;
+  }
+  error = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
+  if (error == CL_SUCCESS) return program;
+  if (error == CL_BUILD_PROGRAM_FAILURE) say_build_failure(device, program, file, error, fault);
+  else ocl_fault(fault, device->name, error);
+  device->broken = true;
+  clReleaseProgram(program);
+  return NULL;
+}
+
 static cl_program program_build(nxk_device *device, const char *const *texts, const char *file,
                                 nxk_fault *fault) {
   char path[4096];
@@ -224,26 +266,18 @@ static cl_program program_build(nxk_device *device, const char *const *texts, co
   options_of(device, options, sizeof options);
   bool kept = path_of(device, texts, options, path, sizeof path);
   cl_program program = kept ? program_load(device, path, options) : NULL;
-  cl_int error;
   if (program) return program;
   if (device->broken) {
     snprintf(fault->text, sizeof fault->text, "not tried");
     return NULL;
   }
-  program = clCreateProgramWithSource(device->context, 3, (const char **)(uintptr_t)texts, NULL, &error);
-  if (error != CL_SUCCESS) {
-    ocl_fault(fault, "program", error);
-    return NULL;
+  int lock = kept ? lock_program(path) : -1;
+  if (lock >= 0) program = program_load(device, path, options);
+  if (!program) {
+    program = build_source(device, texts, options, file, fault);
+    if (program && kept) program_keep(program, path);
   }
-  error = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
-  if (error != CL_SUCCESS) {
-    if (error == CL_BUILD_PROGRAM_FAILURE) say_build_failure(device, program, file, error, fault);
-    else ocl_fault(fault, device->name, error);
-    device->broken = true;
-    clReleaseProgram(program);
-    return NULL;
-  }
-  if (kept) program_keep(program, path);
+  if (lock >= 0) close(lock);
   return program;
 }
 
