@@ -8,10 +8,9 @@
 #include "runtime/comm/comm_transport.h"
 
 #include "runtime/world/patience.h"
+#include "runtime/world/pause.h"
 
-#include <time.h>
-
-enum { KERNELS_PER_MARK = 16, NAP_NS = 20000 };
+enum { KERNELS_PER_MARK = 16, NAP_US = 20 };
 
 bool nxr_lead_open(nxr_comm *comm, nxr_fault *fault) {
   nxk_fault why = {""};
@@ -32,13 +31,13 @@ void nxr_lead_look(nxr_comm *comm) {
 }
 
 static void await(nxr_comm *comm, uint64_t n_reached) {
-  static const struct timespec nap = {.tv_nsec = NAP_NS};
+  nxr_pause pause = {.nap_us = NAP_US};
   nxr_patience patience = {.with = NX_NONE};
   for (nxr_lead_look(comm); comm->lead.n_reached < n_reached; nxr_lead_look(comm)) {
     double silent_s = nxr_patience_look(&patience, comm->world->rank, comm->lead.n_reached);
     if (silent_s > comm->deadline_s) nxr_comm_fail_device(comm);
     nxr_comm_progress(comm);
-    nanosleep(&nap, NULL);
+    nxr_pause_once(&pause);
   }
 }
 
