@@ -25,6 +25,7 @@
 #define NXR_MODEL_CONFIG "config.json"
 #define NXR_ADAPTER_FILE "adapter_model.safetensors"
 #define NXR_ADAPTER_CONFIG "adapter_config.json"
+enum { NXR_MANIFEST_VERSION = 2 };
 enum { NXR_CHECKPOINT_FILES = 2 + NXR_MAX_STATE_FILES + NXR_MAX_SHARDS, NXR_FILE_NAME_BYTES = 48 };
 
 typedef struct nxr_checkpoint_file {
@@ -72,6 +73,10 @@ bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr
  * rate), which is said on stderr. The fault says what differs. */
 bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
                             nxr_fault *fault);
+/* What its run was trained on; false where it does not say, as in older versions. */
+bool nxr_manifest_dataset(const json_t *manifest, nxr_fingerprint *dataset);
+/* The plan's, path by path; the caller's to json_decref. */
+json_t *nxr_manifest_settings(const nx_plan *plan);
 uint32_t nxr_manifest_n_files(const json_t *manifest);
 /* Fills n_bytes and sum of the files by name; false where one is missing, or of another size. There may be
  * others. */
