@@ -7,6 +7,7 @@
 #include "compiler/program/model/attention_layer.h"
 #include "compiler/program/model/context.h"
 #include "compiler/program/model/moe_layer.h"
+#include "compiler/program/model/moe_route.h"
 #include "compiler/program/pipeline/pipeline.h"
 
 static nxc_id residual(const nxc_decoder *d, nxc_id x, nxc_id y, int key) {

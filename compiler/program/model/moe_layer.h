@@ -13,7 +13,5 @@
 
 /* The output of the layer's mixture, placed as x is; the router reads `routed`, which may be x. */
 nxc_id nxc_moe_layer(const nxc_decoder *decoder, nxc_id x, nxc_id routed);
-/* After the last layer: what a load-balancing loss over all layers reads. */
-void nxc_moe_load_of_model(nxc_graph *graph, const nxc_training *training);
 
 #endif
