@@ -5,6 +5,7 @@
  * Arguments are the files, in any order; the folder, or the name where it stands in schema/ itself, tells
  * the kind. */
 #include "compiler/gen/check.h"
+#include "compiler/gen/fields.h"
 #include "compiler/gen/literal.h"
 #include "compiler/gen/values.h"
 
@@ -13,80 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *type_constant(nxc_type type) {
-  static const char *const names[] = {
-      [NXC_TYPE_INT] = "INT",
-      [NXC_TYPE_FLOAT] = "FLOAT",
-      [NXC_TYPE_INT_OR_FLOAT] = "INT_OR_FLOAT",
-      [NXC_TYPE_BOOL] = "BOOL",
-      [NXC_TYPE_BIT] = "BIT",
-      [NXC_TYPE_STR] = "STR",
-      [NXC_TYPE_PATH] = "PATH",
-      [NXC_TYPE_ENUM] = "ENUM",
-      [NXC_TYPE_LIST] = "LIST",
-      [NXC_TYPE_LIST_INT] = "LIST_INT",
-      [NXC_TYPE_LIST_FLOAT] = "LIST_FLOAT",
-      [NXC_TYPE_LIST_STR] = "LIST_STR",
-      [NXC_TYPE_MAP] = "MAP",
-      [NXC_TYPE_ANY] = "ANY",
-  };
-  return names[type];
-}
-
-static bool is_yes(const char *word) {
-  return word != NULL && (strcmp(word, "yes") == 0 || strcmp(word, "true") == 0);
-}
-
-static void field_texts(const char *name, char *const *texts, unsigned n_texts) {
-  if (n_texts == 0) return;
-  printf(", .%s = (const char *const[]){", name);
-  for (unsigned i = 0; i < n_texts; i++) {
-    gen_write_text(texts[i]);
-    fputs(", ", stdout);
-  }
-  printf("}, .n_%s = %u", name, n_texts);
-}
-
-static void field_flag(const char *name, const char *word) {
-  if (is_yes(word)) printf(", .%s = true", name);
-}
-
-static void field_literal(nxc_arena *arena, const char *name, nxc_type type, const char *text) {
-  if (text == NULL) return;
-  printf(", .%s = &(const nxc_value)", name);
-  gen_write_value(gen_literal(arena, type, text));
-}
-
-/* "VALUE in VERSION, VERSION" */
-static void field_versioned(nxc_arena *arena, const char *name, nxc_type type, char *const *texts,
-                            unsigned n_texts) {
-  if (n_texts == 0) return;
-  printf(", .%s = (const nxc_versioned[]){", name);
-  for (unsigned i = 0; i < n_texts; i++) {
-    const char *value, *names;
-    char *rest, *versions[8];
-    unsigned n_versions = 0;
-    gen_versioned_split(arena, texts[i], &value, &names);
-    char *version = strtok_r(nxc_arena_strdup(arena, names), ", ", &rest);
-    for (; version != NULL && n_versions < 8; version = strtok_r(NULL, ", ", &rest))
-      versions[n_versions++] = version;
-    fputs("{.value = ", stdout);
-    fputs("&(const nxc_value)", stdout);
-    gen_write_value(gen_literal(arena, type, value));
-    field_texts("versions", versions, n_versions);
-    fputs("}, ", stdout);
-  }
-  printf("}, .n_%s = %u", name, n_texts);
-}
-
 /* A field as its kind has it in the table (fields.h). */
 #define WRITE(row, kind, member, key) WRITE_##kind(row, member)
 #define WRITE_TEXT(row, member) gen_write_field(#member, row->member);
 #define WRITE_EXPRESSION(row, member) gen_write_field(#member, row->member);
 #define WRITE_BEFORE(row, member) gen_write_field(#member, row->member);
 #define WRITE_TEMPLATE(row, member) gen_write_field(#member, row->member);
-#define WRITE_TEXTS(row, member) field_texts(#member, row->member, row->member##_count);
-#define WRITE_FLAG(row, member) field_flag(#member, row->member);
+#define WRITE_TEXTS(row, member) gen_field_texts(#member, row->member, row->member##_count);
+#define WRITE_FLAG(row, member) gen_field_flag(#member, row->member);
 #define WRITE_OWN(row, member)
 #define WRITE_OWNS(row, member)
 
@@ -95,32 +30,12 @@ static void setting_constant(const char *path, size_t n_bytes) {
   for (size_t i = 0; i < n_bytes; i++) putchar(path[i] == '.' ? '_' : toupper((unsigned char)path[i]));
 }
 
-typedef struct domain_texts {
-  const char *type, *nullable, *min, *max, *above, *initial;
-  char *const *values;
-  unsigned n_values;
-} domain_texts;
-
-static void write_domain(nxc_arena *arena, const domain_texts *texts) {
-  nxc_type type = NXC_TYPE_ANY;
-  gen_type_find(texts->type, &type);
-  bool nullable = is_yes(texts->nullable) || (texts->initial && strcmp(texts->initial, "null") == 0);
-  printf(", .domain = {.type = NXC_TYPE_%s", type_constant(type));
-  if (nullable) fputs(", .nullable = true", stdout);
-  field_texts("values", texts->values, texts->n_values);
-  field_literal(arena, "min", type, texts->min);
-  field_literal(arena, "max", type, texts->max);
-  field_literal(arena, "above", type, texts->above);
-  putchar('}');
-  field_literal(arena, "initial", type, texts->initial);
-}
-
 static void write_setting_domain(nxc_arena *arena, const gen_setting *row, bool with_initial) {
-  domain_texts texts = {row->type,  NULL,         row->min,    row->max,
+  gen_domain_texts texts = {row->type,  NULL,         row->min,    row->max,
                         row->above, row->initial, row->values, row->values_count};
   if (!with_initial && row->initial && strcmp(row->initial, "null") == 0) texts.nullable = "yes";
   if (!with_initial) texts.initial = NULL;
-  write_domain(arena, &texts);
+  gen_field_domain(arena, &texts);
 }
 
 static void write_settings(const gen_catalogue *catalogue) {
@@ -130,7 +45,7 @@ static void write_settings(const gen_catalogue *catalogue) {
     const gen_setting *row = (const gen_setting *)file->rows + i;
     printf("  {.path = \"%s\"", row->setting);
     write_setting_domain(catalogue->arena, row, true);
-    printf(", .meaning = %s, .needed = %s", row->meaning && !is_yes(row->meaning) ? "false" : "true",
+    printf(", .meaning = %s, .needed = %s", row->meaning && !gen_is_yes(row->meaning) ? "false" : "true",
            row->needed ? "true" : "false");
     printf(", .changes = NXC_CHANGES_%s", gen_changes_constant(row->changes, "CHECKPOINT"));
     NXC_SETTING_FIELDS(WRITE, row)
@@ -177,12 +92,12 @@ static void write_exports(const gen_option *row) {
 }
 
 static void write_option(const gen_catalogue *catalogue, const gen_option *row, size_t place) {
-  const domain_texts texts = {row->type,  row->nullable, row->min,    row->max,
+  const gen_domain_texts texts = {row->type,  row->nullable, row->min,    row->max,
                               row->above, row->initial,  row->values, row->values_count};
   fputs("  {.name = ", stdout);
   gen_write_text(row->option);
   printf(", .place = %zu", place);
-  if (row->alias_of == NULL) write_domain(catalogue->arena, &texts);
+  if (row->alias_of == NULL) gen_field_domain(catalogue->arena, &texts);
   if (row->sets_count > 0) {
     fputs(", .sets = (const nxc_assignment[]){", stdout);
     for (unsigned i = 0; i < row->sets_count; i++) {
@@ -206,8 +121,8 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
          gen_changes_constant(row->changes, row->sets_count > 0 ? "SETTINGS" : "UNFOLLOWED"));
   nxc_type type = NXC_TYPE_ANY;
   if (row->alias_of == NULL) gen_type_find(row->type, &type);
-  field_versioned(catalogue->arena, "words_in", type, row->words_in, row->words_in_count);
-  field_versioned(catalogue->arena, "defaults_in", type, row->defaults_in, row->defaults_in_count);
+  gen_field_versioned(catalogue->arena, "words_in", type, row->words_in, row->words_in_count);
+  gen_field_versioned(catalogue->arena, "defaults_in", type, row->defaults_in, row->defaults_in_count);
   NXC_OPTION_FIELDS(WRITE, row)
   puts("},");
 }
@@ -328,8 +243,8 @@ static void write_presets(const gen_catalogue *catalogue) {
       const gen_preset *row = (const gen_preset *)file->rows + i;
       fputs("  {.name = ", stdout);
       gen_write_text(row->preset);
-      if (row->spellings_count > 0) field_texts("spellings", row->spellings, row->spellings_count);
-      else field_texts("spellings", (char *[]){row->preset}, 1);
+      if (row->spellings_count > 0) gen_field_texts("spellings", row->spellings, row->spellings_count);
+      else gen_field_texts("spellings", (char *[]){row->preset}, 1);
       write_environment(row->environment);
       NXC_PRESET_FIELDS(WRITE, row)
       puts("},");
