@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libyaml's events into the tree. One explicit stack of open lists and maps; no recursion on the way in. */
 #include "compiler/document/document_read.h"
+#include "compiler/document/document_merge.h"
 #include "compiler/document/names.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/reader.h"
@@ -234,86 +235,11 @@ static void open_collection(builder *b, const yaml_event_t *event) {
   remember_anchor(b, is_map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, node);
 }
 
-/* One source of a merge key: its pairs come before the map's own, an own key wins. */
-static void merge_map(builder *b, nxc_node *merged, nxc_node *from) {
-  nxc_arena *arena = b->reader.arena;
-  for (size_t i = 0; from->kind == NXC_NODE_MAP && i < from->n_children; i++) {
-    nxc_node *child = from->children[i];
-    nxc_node *copy = nxc_node_copy(arena, child, b->depth + 1, &b->n_alias_left);
-    if (copy == NULL) {
-      nxc_reader_error(&b->reader, "NX1007", from->at, NULL,
-                       "merge keys and aliases here make more than %d values", NXC_ALIAS_NODES_MAX);
-      b->stopped = true;
-      return;
-    }
-    copy->copy_of = child;
-    copy->merged = true;
-    nxc_node_set_key(copy, &child->key_value, child->key, child->key_at);
-    nxc_node *earlier = nxc_node_find_key(arena, merged, &copy->key_value);
-    if (earlier) nxc_node_replace(arena, earlier, copy);
-    else nxc_node_append(arena, merged, copy);
-    copy->replaced = NULL;
-  }
-}
-
-static bool is_mergeable(const nxc_node *value) {
-  if (value->kind != NXC_NODE_LIST) return value->kind == NXC_NODE_MAP;
-  for (size_t i = 0; i < value->n_children; i++)
-    if (value->children[i]->kind != NXC_NODE_MAP) return false;
-  return true;
-}
-
-static void apply_merges(builder *b, const frame *done) {
-  nxc_arena *arena = b->reader.arena;
-  nxc_node own = *done->node, *node = done->node;
-  node->children = NULL;
-  node->n_children = 0;
-  node->names = NULL;
-  for (size_t i = 0; i < done->n_merges; i++) {
-    nxc_node *value = done->merges[i];
-    if (!is_mergeable(value)) {
-      nxc_reader_error(&b->reader, "NX1013", value->at, NULL, "<< takes a map or a list of maps");
-      continue;
-    }
-    if (value->kind == NXC_NODE_MAP) merge_map(b, node, value);
-    for (size_t k = value->kind == NXC_NODE_LIST ? value->n_children : 0; k-- > 0;)
-      merge_map(b, node, value->children[k]);
-  }
-  for (size_t i = 0; i < own.n_children; i++) {
-    nxc_node *child = own.children[i], *earlier = nxc_node_find_key(arena, node, &child->key_value);
-    if (earlier) nxc_node_replace(arena, earlier, child);
-    else nxc_node_append(arena, node, child);
-  }
-}
-
-/* !!omap and !!pairs: every single-pair map becomes the list [key, value]. */
-static void make_pairs(builder *b, nxc_node *list) {
-  nxc_arena *arena = b->reader.arena;
-  for (size_t i = 0; i < list->n_children; i++) {
-    nxc_node *map = list->children[i];
-    if (map->kind != NXC_NODE_MAP || map->n_children != 1) {
-      nxc_reader_error(&b->reader, "NX1015", map->at, NULL, "an ordered map is a list of single pairs");
-      continue;
-    }
-    nxc_node *value = map->children[0], *pair = nxc_node_new(arena, NXC_NODE_LIST, map->at);
-    nxc_node *key = nxc_node_new(arena, NXC_NODE_SCALAR, value->key_at);
-    key->value = value->key_value;
-    key->raw = value->key;
-    key->raw_bytes = strlen(value->key);
-    nxc_node_append(arena, pair, key);
-    nxc_node_append(arena, pair, value);
-    value->key = NULL;
-    value->key_at = (nxc_span){0};
-    list->children[i] = pair;
-    pair->parent = list;
-    pair->index = i;
-  }
-}
-
 static void close_collection(builder *b) {
   frame done = b->frames[--b->depth];
-  if (done.n_merges) apply_merges(b, &done);
-  if (done.pairs) make_pairs(b, done.node);
+  const nxc_merges merges = {done.merges, done.n_merges, b->depth + 1, &b->n_alias_left};
+  if (done.n_merges && !nxc_merges_apply(&b->reader, done.node, &merges)) b->stopped = true;
+  if (done.pairs) nxc_ordered_pairs(&b->reader, done.node);
   attach(b, done.node);
 }
 

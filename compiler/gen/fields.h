@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of the catalogue's rows, written to stdout as C writes them behind others: `, .name = value`. What is absent
- * is not written. */
+/* Fields of the catalogue's rows, written to stdout as C writes them behind others: `, .name = value`. What
+ * is absent is not written. */
 #ifndef NX_GEN_FIELDS_H
 #define NX_GEN_FIELDS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/arguments.h"
+#include "compiler/config/front/argument_values.h"
 
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
@@ -9,18 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-/* -- values ---------------------------------------------------------------------------------------------- */
-
-bool nxc_arguments_is_list(const nxc_option_row *row) {
-  switch (row->domain.type) {
-  case NXC_TYPE_LIST:
-  case NXC_TYPE_LIST_INT:
-  case NXC_TYPE_LIST_FLOAT:
-  case NXC_TYPE_LIST_STR: return true;
-  default: return false;
-  }
-}
-
 static void report(nxc_arguments *to, const char *id, nxc_span at, const char *fix, const char *message) {
   nxc_report(to->sink, id, NXC_SEVERITY_ERROR, at, fix, "%s", message);
 }
@@ -28,96 +17,6 @@ static void report(nxc_arguments *to, const char *id, nxc_span at, const char *f
 static void report_repair(nxc_arguments *to, const char *id, nxc_span at, const char *fix, nxc_repair repair,
                           const char *message) {
   nxc_report_repair(to->sink, id, NXC_SEVERITY_ERROR, at, fix, repair, "%s", message);
-}
-
-/* A text that an option's type cannot read: the number that it means, where that is clear. */
-static const char *number_meant(nxc_arena *arena, const char *text, nxc_type type) {
-  nxc_value number;
-  if (type != NXC_TYPE_INT && type != NXC_TYPE_LIST_INT) return NULL;
-  if (!nxc_text_to_float(arena, text, &number) || number.number != floor(number.number)) return NULL;
-  return fabs(number.number) < 1e15 ? nxc_arena_printf(arena, "%.0f", number.number) : NULL;
-}
-
-static bool read_text(nxc_arena *arena, nxc_type type, const char *text, nxc_value *value) {
-  *value = nxc_string_value(text, strlen(text));
-  switch (type) {
-  case NXC_TYPE_INT:
-  case NXC_TYPE_LIST_INT: return nxc_text_to_int(arena, text, value);
-  case NXC_TYPE_FLOAT:
-  case NXC_TYPE_LIST_FLOAT: return nxc_text_to_float(arena, text, value);
-  case NXC_TYPE_INT_OR_FLOAT:
-    return nxc_text_to_int(arena, text, value) || nxc_text_to_float(arena, text, value);
-  case NXC_TYPE_LIST: /* of numbers and texts */
-    if (!nxc_text_to_int(arena, text, value) && !nxc_text_to_float(arena, text, value))
-      *value = nxc_string_value(text, strlen(text));
-    return true;
-  default: return true;
-  }
-}
-
-/* Of an option that the script gives on some of its ways, or with values that differ. */
-static nxc_node *unknown_node(nxc_arguments *to, const char *name, const nxc_launch_word *word) {
-  nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
-  node->raw = word->text;
-  node->raw_bytes = strlen(word->text);
-  node->value = nxc_string_value(node->raw, node->raw_bytes);
-  node->failed = true;
-  nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, NULL,
-             "--%s is unknown here: nothing here tells which way the script takes, and only some give %s",
-             name, strncmp(word->text, "--", 2) == 0 ? "it" : word->text);
-  return node;
-}
-
-static nxc_node *scalar_node(nxc_arguments *to, const char *name, nxc_type type,
-                             const nxc_launch_word *word) {
-  if (word->maybe) return unknown_node(to, name, word);
-  nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
-  node->style = NXC_STYLE_DOUBLE;
-  node->raw = word->text;
-  node->raw_bytes = strlen(word->text);
-  node->environment = word->from_environment;
-  bool is_text = type == NXC_TYPE_STR || type == NXC_TYPE_PATH || type == NXC_TYPE_LIST_STR ||
-                 type == NXC_TYPE_LIST || type == NXC_TYPE_ANY;
-  if (word->unset != NULL && !is_text) {
-    node->failed = true;
-    node->value = nxc_string_value(node->raw, node->raw_bytes);
-    const char *fix = word->argument ? "tell the script's own arguments with --args" : NULL;
-    nxc_report(to->sink, "NX5911", NXC_SEVERITY_NOTE, word->at, fix,
-               "--%s is unknown here: nothing %s %s%s", name, word->expected ? "gives" : "here tells",
-               word->unset, word->expected ? " a value" : "");
-    return node;
-  }
-  if (read_text(to->arena, type, word->text, &node->value)) return node;
-  node->failed = true;
-  const char *shown = word->from_environment ? "the value of the environment" : word->text;
-  const char *wanted = type == NXC_TYPE_INT || type == NXC_TYPE_LIST_INT ? "an integer" : "a number";
-  const char *meant = number_meant(to->arena, word->text, type);
-  nxc_repair repair = {0};
-  if (meant != NULL && nxc_span_reads(word->at, word->text))
-    repair = nxc_repair_span(to->arena, word->at, meant, true);
-  report_repair(to, "NX5907", word->at, meant ? nxc_arena_printf(to->arena, "write %s", meant) : NULL, repair,
-                nxc_arena_printf(to->arena, "--%s needs %s, and %s is none", name, wanted, shown));
-  return node;
-}
-
-static nxc_node *list_node(nxc_arguments *to, const char *name, nxc_type type, nxc_span at,
-                           const nxc_launch_words *values) {
-  nxc_node *list = nxc_node_new(to->arena, NXC_NODE_LIST, values->n_items ? values->items[0].at : at);
-  for (size_t i = 0; i < values->n_items; i++) {
-    nxc_node *item = scalar_node(to, name, type, &values->items[i]);
-    list->failed = list->failed || item->failed;
-    list->environment = list->environment || item->environment;
-    nxc_node_append(to->arena, list, item);
-  }
-  return list;
-}
-
-static nxc_node *switch_node(nxc_arguments *to, nxc_span at) {
-  nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, at);
-  node->value = (nxc_value){.kind = NXC_BOOL, .boolean = true};
-  node->raw = "true";
-  node->raw_bytes = 4;
-  return node;
 }
 
 /* -- into the map ---------------------------------------------------------------------------------------- */
@@ -169,9 +68,9 @@ void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char 
   nxc_node *node;
   if (row != NULL && row->alias_of != NULL) row = nxc_option_find(to->dialect, row->alias_of);
   nxc_type type = row ? row->domain.type : NXC_TYPE_STR;
-  if (type == NXC_TYPE_BOOL || (row == NULL && values->n_items == 0)) node = switch_node(to, at);
-  else if (row != NULL && nxc_arguments_is_list(row)) node = list_node(to, name, type, at, values);
-  else node = scalar_node(to, name, type, &values->items[0]);
+  if (type == NXC_TYPE_BOOL || (row == NULL && values->n_items == 0)) node = nxc_argument_switch(to, at);
+  else if (row != NULL && nxc_arguments_is_list(row)) node = nxc_argument_list(to, name, type, at, values);
+  else node = nxc_argument_scalar(to, name, type, &values->items[0]);
   if (row != NULL && type == NXC_TYPE_ENUM) judge_word(to, row, name, node);
   nxc_arguments_put_node(to, name, at, node);
 }
@@ -386,7 +285,7 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
       report_switch_value(to, &values.items[0], name);
   }
   if (word->maybe) {
-    nxc_arguments_put_node(to, row ? row->name : name, head.at, unknown_node(to, name, word));
+    nxc_arguments_put_node(to, row ? row->name : name, head.at, nxc_argument_unknown(to, name, word));
     return next;
   }
   bool needed = target != NULL && !is_switch && target->domain.type != NXC_TYPE_LIST && values.n_items == 0;
