@@ -40,6 +40,29 @@ static bool gives_up(nxc_shell *s, const nxc_shell_command *command) {
   return up;
 }
 
+/* Behind a test at which the script would end here, what it found empty was given: as what, nothing tells. */
+static void doubt_tested(nxc_shell *s, const nxc_shell_command *test) {
+  for (size_t i = 0; i < test->n_words; i++)
+    for (size_t k = 0; k < test->words[i].n_parts; k++) {
+      const nxc_shell_part *part = &test->words[i].parts[k];
+      if (part->kind != NXC_PART_PARAMETER) continue;
+      const nxc_shell_value *value = nxc_shell_find(s, part->parameter->name);
+      if (value != NULL && value->kind == NXC_SHELL_TEXT && value->text.n_bytes == 0)
+        nxc_shell_set_unknown(s, part->parameter->name, value->at);
+    }
+  for (size_t i = 0; i < test->n_children; i++) doubt_tested(s, test->children[i]);
+}
+
+/* The tests of a command that branches. */
+static void doubt_tests(nxc_shell *s, const nxc_shell_command *command) {
+  nxc_shell_command word = {.words = command->words, .n_words = command->n_words};
+  size_t n_tests = command->kind == NXC_COMMAND_IF ? command->n_children : 1;
+  if (command->kind == NXC_COMMAND_CASE) doubt_tested(s, &word);
+  else
+    for (size_t i = 0; i < n_tests; i += 2)
+      if (i + 1 < command->n_children) doubt_tested(s, command->children[i]);
+}
+
 typedef void branching(nxc_shell *s, const nxc_shell_command *command, bool doubts);
 
 /* Follows what is certain; where the script ends there, every way. */
@@ -50,6 +73,7 @@ static void branch(nxc_shell *s, const nxc_shell_command *command, branching *ru
   if (!gives_up(s, command)) return;
   nxc_shell_forget_launches(s, n_launches);
   s->state = before, s->ended = false;
+  doubt_tests(s, command);
   run(s, command, true);
 }
 

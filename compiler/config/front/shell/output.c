@@ -224,12 +224,17 @@ static bool expr(nxc_shell *s, const call *c, nxc_text *output) {
   return true;
 }
 
+static bool print_options(nxc_shell *s, const call *c, nxc_text *output) {
+  return nxc_shell_order_options(s, c->words, c->n_words, c->at, output);
+}
+
 static const struct {
   const char *name;
   bool (*print)(nxc_shell *s, const call *c, nxc_text *output);
 } printers[] = {{"echo", echo}, {"printf", print_formatted}, {"cat", cat},   {"seq", seq},
                 {"basename", path_part}, {"dirname", path_part}, {"expr", expr},
-                {"pwd", print_folder},   {"realpath", print_path}, {"readlink", print_path}};
+                {"pwd", print_folder},   {"realpath", print_path}, {"readlink", print_path},
+                {"getopt", print_options}};
 
 bool nxc_shell_prints(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at) {
   const call c = {words, n_words, at};

@@ -286,6 +286,12 @@ static void put_first(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_pa
   }
 }
 
+static bool is_blank(const nxc_shell_word *word) {
+  for (size_t i = 0; i < word->n_parts; i++)
+    if (word->parts[i].kind != NXC_PART_TEXT || word->parts[i].text.n_bytes > 0) return false;
+  return true;
+}
+
 /* - = + and ?; true: the operand took the value's place, or nothing did. */
 static bool put_operand(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, found *value,
                         bool quoted, bool divides) {
@@ -301,7 +307,8 @@ static bool put_operand(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_
     else if (quoted && !value->list) fields->open = true;
     return true;
   }
-  if (holds) return false;
+  bool optional = value->missing && isdigit((unsigned char)*p->name) && is_blank(p->first);
+  if (holds || optional) return false; /* an argument that may be left out is not told either way */
   if (p->op == '?') {
     put_unknown(s, fields, &part->text, quoted, value->list, 0);
   } else if (p->op == '=' && p->subscript == NULL) {

@@ -228,6 +228,9 @@ bool nxc_shell_builtin(nxc_shell *s, const nxc_shell_command *command, const nxc
 void nxc_shell_print(nxc_shell *s, const nxc_text *text);
 /* -- getopts.c: the next option among arguments; its words are those of the command */
 void nxc_shell_take_option(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
+/* -- getopt.c: the arguments in order, as the program getopt prints them; false: it cannot be told */
+bool nxc_shell_order_options(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at,
+                             nxc_text *output);
 /* -- output.c: echo, printf, seq and their like */
 bool nxc_shell_prints(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
 
