@@ -33,7 +33,8 @@ static void forecast(const nx_plan *plan, nxc_arena *arena, nxc_sink *sink, nxc_
   out->forecast_made = lacks == NULL;
   if (lacks == NULL) out->forecast = nxc_forecast_step(plan, machine, arena);
   else
-    nxc_report(sink, "NX3111", NXC_SEVERITY_WARNING, (nxc_span){0}, NULL,
+    nxc_report(sink, "NX3111", NXC_SEVERITY_WARNING, (nxc_span){0},
+               "give it there, or measure this machine with nxrun --calibrate",
                "no forecast: the machine description %s has no %s", machine->source->name, lacks);
 }
 

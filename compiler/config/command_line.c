@@ -62,7 +62,7 @@ static bool set_all(const setting *c) {
     const char *path = nxc_arena_strndup(c->arena, assignment + 3, n_path);
     nxc_setting_id id = nxc_setting_find(path);
     if (assignment[3 + n_path] == '\0') {
-      nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, place_of_set(c, assignment), NULL,
+      nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, place_of_set(c, assignment), "write --set KEY=VALUE",
                  "--set %s has no =VALUE", assignment);
       ok = false;
     } else if (id == NX_N_SETTINGS) {

@@ -70,7 +70,8 @@ static const nxc_source *read_file(compilation *c, const char *path) {
   const nxc_source *source = nxc_source_read(c->arena, path, NXC_DOCUMENT_BYTES_MAX);
   if (source != NULL) return source;
   const char *why = errno == EFBIG ? "it is larger than a configuration may be" : strerror(errno);
-  nxc_report(c->sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path, why);
+  nxc_report(c->sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0},
+             "name a configuration that is there and may be read", "cannot read %s: %s", path, why);
   c->out->unreadable = true;
   return NULL;
 }
@@ -335,7 +336,7 @@ static void refuse_settings(compilation *c) {
     const char *setting = strcmp(name, row->path) ? nxc_arena_printf(c->arena, " (%s)", row->path) : "";
     nxc_report(c->sink, "NX1401", c->request->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
                nxc_settings_span(c->out->settings, (nxc_setting_id)id),
-               row->instead ? nxc_arena_printf(c->arena, "use %s", row->instead) : NULL,
+               row->instead ? nxc_arena_printf(c->arena, "use %s", row->instead) : "give it another value",
                "nxrun cannot execute %s%s: %s: %s", name, setting,
                nxc_settings_show(c->out->settings, (nxc_setting_id)id), row->why ? row->why : "not yet");
   }

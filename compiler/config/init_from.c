@@ -176,7 +176,8 @@ static bool takes_names(const comparison *c, nxc_setting_id id, const nxc_bindin
 static void tell_config(const comparison *c, const nxc_source *text) {
   nxc_binding *told = read_config(c->binding, text);
   if (told == NULL) {
-    nxc_report(c->binding->sink, "NX1315", NXC_SEVERITY_WARNING, (nxc_span){text, 1, 1, 1}, NULL,
+    nxc_report(c->binding->sink, "NX1315", NXC_SEVERITY_WARNING, (nxc_span){text, 1, 1, 1},
+               "put the config.json of the model beside its weights",
                "this is no config.json: the weights beside it cannot be compared with the model");
     return;
   }

@@ -36,6 +36,7 @@ bool nxc_launches_check(nxc_arena *arena, const nxc_request *request, const nxc_
   if (program != NULL)
     what = nxc_arena_printf(arena, "this runs %s (%s): %s, which is neither compiled nor estimated",
                             program->what, document->program_name, program->model);
-  nxc_report(sink, "NX5920", NXC_SEVERITY_ERROR, document->program_at, NULL, "%s", what);
+  nxc_report(sink, "NX5920", NXC_SEVERITY_ERROR, document->program_at,
+             "name a script that starts a training, or give its arguments behind --", "%s", what);
   return false;
 }

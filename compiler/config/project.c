@@ -272,8 +272,8 @@ bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_pr
   project->folder = found;
   const nxc_source *source = nxc_source_read(arena, project->path, PROJECT_BYTES_MAX);
   if (source == NULL) {
-    nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", project->path,
-               strerror(errno));
+    nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, "let the file be read, or take it away",
+               "cannot read %s: %s", project->path, strerror(errno));
     return false;
   }
   static const nxc_reading plainly = {.omegaconf = true};

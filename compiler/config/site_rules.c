@@ -268,7 +268,8 @@ bool nxc_site_rules_read(nxc_arena *arena, const char *path, nxc_sink *sink, nxc
   const nxc_source *source = nxc_source_read(arena, path, RULES_BYTES_MAX);
   *unreadable = source == NULL;
   if (source == NULL) {
-    nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path,
+    nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0},
+               "name a file of rules that is there and may be read", "cannot read %s: %s", path,
                strerror(errno));
     return false;
   }

@@ -17,6 +17,7 @@ static bool clash(nxc_sink *sink, const nxc_node *old, const nxc_node *fresh, co
                                        .severity = NXC_SEVERITY_ERROR,
                                        .message = what,
                                        .at = nxc_node_span(fresh),
+                                       .fix = "write the same kind of value in both",
                                        .remarks = &earlier,
                                        .n_remarks = 1});
   return false;

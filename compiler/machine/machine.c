@@ -71,8 +71,9 @@ typedef struct reading {
 } reading;
 
 static void complain(reading *r, const nxc_node *node, const char *what) {
-  nxc_report(r->sink, "NX3110", NXC_SEVERITY_ERROR, nxc_node_span(node), NULL, "%s %s",
-             nxc_node_path(r->arena, node), what);
+  nxc_report(r->sink, "NX3110", NXC_SEVERITY_ERROR, nxc_node_span(node),
+             "correct it; nx-machine(5) says what stands there", "%s %s", nxc_node_path(r->arena, node),
+             what);
   r->good = false;
 }
 
@@ -255,8 +256,9 @@ static void read_keys(reading *r, const nxc_node *map, const key *keys, size_t n
   }
   for (size_t i = 0; i < n_keys; i++) {
     if (!keys[i].needed || nxc_node_child(map, keys[i].name) != NULL) continue;
-    nxc_report(r->sink, "NX3110", NXC_SEVERITY_ERROR, map->at, NULL, "the machine description has no %s%s%s",
-               map->parent ? nxc_node_path(r->arena, map) : "", map->parent ? "." : "", keys[i].name);
+    nxc_report(r->sink, "NX3110", NXC_SEVERITY_ERROR, map->at, "add it; nx-machine(5) says what stands there",
+               "the machine description has no %s%s%s", map->parent ? nxc_node_path(r->arena, map) : "",
+               map->parent ? "." : "", keys[i].name);
     r->good = false;
   }
 }
@@ -274,7 +276,8 @@ static const nxc_source *find_source(nxc_arena *arena, const char *name, nxc_sin
   const char *hint =
       nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : "nxcfg machines lists those";
   const char *known_as = path ? "" : nxc_arena_printf(arena, "; nor is it known by name (%s)", hint);
-  nxc_report(sink, "NX3110", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read the machine file %s: %s%s",
+  nxc_report(sink, "NX3110", NXC_SEVERITY_ERROR, (nxc_span){0},
+             "name a file, or a machine that nxcfg machines lists", "cannot read the machine file %s: %s%s",
              name, why, known_as);
   return NULL;
 }

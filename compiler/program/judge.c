@@ -9,7 +9,9 @@ static bool judge_settings(const nxc_settings *settings, nxc_sink *sink) {
   bool good = true;
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     if (!nxc_setting_is_refused(settings, id)) continue;
-    nxc_report(sink, "NX3001", NXC_SEVERITY_ERROR, nxc_settings_span(settings, id), NULL,
+    const char *instead = nxc_setting_rows[id].instead, *fix = "leave it out";
+    if (instead != NULL) fix = nxc_arena_printf(nxc_settings_arena(settings), "use %s", instead);
+    nxc_report(sink, "NX3001", NXC_SEVERITY_ERROR, nxc_settings_span(settings, id), fix,
                "nxrun cannot execute %s = %s: %s", nxc_setting_name_in_dialect(settings, id),
                nxc_settings_show(settings, id), nxc_setting_rows[id].why);
     good = false;
@@ -153,7 +155,8 @@ static bool judge_names(const nxc_settings *s, nxc_sink *sink, const nxc_trainin
         copied ? "holds the parts of each key head together, which several ranks here have copies of"
                : "has no such part";
     nxc_report(sink, "NX3006", NXC_SEVERITY_ERROR, nxc_settings_span(s, NX_SETTING_MODEL_CHECKPOINT_NAMES),
-               NULL, "checkpoints of %s cannot hold this model's %s: the family %s", family->name,
+               "choose another family as model.checkpoint_names",
+               "checkpoints of %s cannot hold this model's %s: the family %s", family->name,
                nxc_part_name(part), why);
     return false;
   }
@@ -367,7 +370,7 @@ static void judge_modules(const nxc_settings *s, nxc_sink *sink, const nxc_recom
   for (size_t i = 0; i < r->n_modules; i++)
     if (!nxc_recompute_knows(r->modules[i].text))
       nxc_report(sink, "NX3013", NXC_SEVERITY_WARNING, nxc_settings_span(s, NX_SETTING_RECOMPUTE_MODULES),
-                 NULL, "there is no module %s to compute again", r->modules[i].text);
+                 "leave it out", "there is no module %s to compute again", r->modules[i].text);
 }
 
 bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_training *t) {

@@ -11,8 +11,9 @@
 #include <string.h>
 
 static bool contradiction(nxc_sink *sink, const char *after, const char *what) {
-  nxc_report(sink, "NX3900", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "internal error after %s: %s", after,
-             what);
+  nxc_report(sink, "NX3900", NXC_SEVERITY_ERROR, (nxc_span){0},
+             "this is a fault of nxcfg: please report it with the configuration",
+             "internal error after %s: %s", after, what);
   return false;
 }
 
@@ -69,7 +70,8 @@ nxc_pipeline *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sin
   for (uint32_t i = 0; i < pipeline->n_graphs; i++) nxc_model_decoder(pipeline->graphs[i], t);
   const char *unused = nxc_parameter_groups_build(pipeline->graphs, pipeline->n_graphs, t);
   if (unused)
-    nxc_report(sink, "NX3023", NXC_SEVERITY_WARNING, (nxc_span){0}, NULL,
+    nxc_report(sink, "NX3023", NXC_SEVERITY_WARNING, (nxc_span){0},
+               "leave it out, or match names that nxcfg show --tensors lists",
                "no tensor has a name that optimizer.groups' %s matches", unused);
   int64_t n_squares = count_squares(pipeline);
   for (uint32_t i = 0; i < pipeline->n_graphs; i++)
@@ -83,7 +85,8 @@ nxc_pipeline *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sin
 static void tell_capacity(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   if (t->model.mixture == NULL || t->model.mixture->capacity_factor <= 0) return;
   if (!nxc_flag(s, NX_SETTING_CHECKPOINT_HUGGING_FACE)) return;
-  nxc_report(sink, "NX3026", NXC_SEVERITY_WARNING, nxc_settings_span(s, NX_SETTING_MOE_CAPACITY_FACTOR), NULL,
+  nxc_report(sink, "NX3026", NXC_SEVERITY_WARNING, nxc_settings_span(s, NX_SETTING_MOE_CAPACITY_FACTOR),
+             "leave the capacity out, or accept the difference",
              "a config.json cannot say that experts have a capacity: transformers drops no token, and finds "
              "another loss where the training drops some");
 }

@@ -18,6 +18,19 @@ const char *nxc_misfit_id(nxc_misfit misfit) {
   return ids[misfit];
 }
 
+const char *nxc_misfit_fix(const nxc_verdict *verdict) {
+  static const char *const usual[] = {
+      [NXC_FITS] = NULL,
+      [NXC_WRONG_TYPE] = "write a value of that kind",
+      [NXC_UNQUOTED_BIT] = "quote it",
+      [NXC_NOT_A_WORD] = "write one of these words",
+      [NXC_OUT_OF_BOUNDS] = "write a value within the bounds",
+      [NXC_NOT_NULLABLE] = "give it a value, or leave it out",
+      [NXC_VALUE_MISSING] = "give it a value",
+  };
+  return verdict->fix ? verdict->fix : usual[verdict->misfit];
+}
+
 static nxc_verdict fits(const nxc_value *value) {
   return (nxc_verdict){.misfit = NXC_FITS, .value = value};
 }

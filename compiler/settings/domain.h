@@ -31,5 +31,6 @@ typedef struct nxc_verdict {
 nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
                              bool lenient);
 const char *nxc_misfit_id(nxc_misfit misfit); /* the diagnostic's id */
+const char *nxc_misfit_fix(const nxc_verdict *verdict); /* its own remedy, or that of its kind */
 
 #endif

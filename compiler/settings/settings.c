@@ -86,7 +86,8 @@ static void report_misfit(nxc_settings *settings, nxc_setting_id id, const nxc_v
       direct ? nxc_arena_printf(settings->arena, "%s %s (it is %s)", path, verdict->problem, shown)
              : nxc_arena_printf(settings->arena, "%s gives %s the value %s, but that setting %s", giver, path,
                                 shown, verdict->problem);
-  nxc_report(sink, nxc_misfit_id(verdict->misfit), NXC_SEVERITY_ERROR, from->at, verdict->fix, "%s", message);
+  nxc_report(sink, nxc_misfit_id(verdict->misfit), NXC_SEVERITY_ERROR, from->at, nxc_misfit_fix(verdict),
+             "%s", message);
 }
 
 /* A whole number is an integer wherever a setting may be one. */

@@ -158,12 +158,12 @@ static bool rule_has_remedy(const char *id) {
   return has;
 }
 
-/* A remedy speaks the language of the file, and there is one where the rule has any. */
+/* Whatever is no note has a remedy, and it speaks the language of the file. */
 static void check_remedies(const rule_case *c) {
   for (size_t i = 0; c->compiled.dialect != NULL && i < nxc_sink_n_findings(c->sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(c->sink, i);
     const char *path = foreign_setting(c->compiled.dialect, finding->fix);
-    if (finding->fix == NULL && rule_has_remedy(finding->id))
+    if (finding->fix == NULL && (finding->severity != NXC_SEVERITY_NOTE || rule_has_remedy(finding->id)))
       tap_report(false, "%s has no remedy that can be said in %s", finding->id, c->compiled.dialect->name);
     if (path != NULL)
       tap_report(false, "%s tells a user of %s to change %s", finding->id, c->compiled.dialect->name, path);

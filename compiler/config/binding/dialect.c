@@ -333,9 +333,9 @@ static void read_section(nxc_binding *binding, const nxc_node *node, const char 
   if (final->kind == NXC_NODE_MAP) {
     read_map(binding, final, name);
   } else if (final->kind == NXC_NODE_LIST || final->value.kind != NXC_NULL) {
-    nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, nxc_node_span(node), NULL,
-               "%s is a section: it holds further keys, not %s", name,
-               final->kind == NXC_NODE_LIST ? "a list" : "a value");
+    nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, nxc_node_span(node),
+               "write its keys below it, or leave it out", "%s is a section: it holds further keys, not %s",
+               name, final->kind == NXC_NODE_LIST ? "a list" : "a value");
     nxc_binding_doubt_section(binding, name, node);
   }
 }
@@ -374,6 +374,6 @@ void nxc_binding_read(nxc_binding *binding) {
     }
     return;
   }
-  nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, binding->document->root->at, NULL,
-             "a configuration is a map of keys, not a list");
+  nxc_report(binding->sink, "NX1314", NXC_SEVERITY_ERROR, binding->document->root->at,
+             "write KEY: VALUE, without a dash in front", "a configuration is a map of keys, not a list");
 }

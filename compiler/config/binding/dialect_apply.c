@@ -112,7 +112,7 @@ static void report_refused(nxc_binding *binding, const nxc_bound *bound) {
   bool is_short = !bound->secret && bound->value->kind != NXC_MAP && bound->value->kind != NXC_LIST;
   const char *shown =
       is_short ? nxc_arena_printf(binding->arena, ": %s", nxc_value_show(binding->arena, bound->value)) : "";
-  const char *fix = bound->given ? "leave it out" : NULL;
+  const char *fix = bound->given ? "leave it out" : "give it another value";
   if (row->instead != NULL) fix = nxc_arena_printf(binding->arena, "use %s", row->instead);
   nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE, bound->at,
              fix, "nxrun cannot execute %s%s%s: %s", row->name, shown, bound->given ? "" : " (the default)",
@@ -193,7 +193,7 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
   bool unseen = relative || (misfit->bound->inactive && (bounds || !binding->checks_all));
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
   const nxc_node *node = misfit->bound->node;
-  const char *fix = misfit->verdict.fix;
+  const char *fix = nxc_misfit_fix(&misfit->verdict);
   if (follows_misfit(binding, misfit)) return;
   if (node->derivation != NULL && value->kind == NXC_STRING && misfit->verdict.misfit == NXC_WRONG_TYPE)
     fix = "write ${oc.decode:...} around the interpolation to read its text as a number or a boolean";
@@ -225,6 +225,7 @@ static void warn_of_clash(nxc_binding *binding, const nxc_bound *bound, nxc_sett
       &(nxc_finding){.id = "NX1317",
                      .severity = NXC_SEVERITY_WARNING,
                      .at = bound->at,
+                     .fix = "keep one of them",
                      .remarks = &remark,
                      .n_remarks = 1,
                      .message = nxc_arena_printf(

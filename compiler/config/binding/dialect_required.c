@@ -37,12 +37,15 @@ static void report_lack(nxc_binding *binding, const lack *found) {
       arena, whole ? "the section %s is missing; it must give %s" : "%s%s is required and not given",
       found->section, found->names);
   const nxc_remark remark = {{0}, found->doc};
-  nxc_sink_report(binding->sink, &(nxc_finding){.id = "NX1307",
-                                                .severity = NXC_SEVERITY_ERROR,
-                                                .message = message,
-                                                .at = at,
-                                                .remarks = &remark,
-                                                .n_remarks = !whole && found->doc != NULL});
+  nxc_sink_report(binding->sink,
+                  &(nxc_finding){.id = "NX1307",
+                                 .severity = NXC_SEVERITY_ERROR,
+                                 .message = message,
+                                 .at = at,
+                                 .fix = nxc_arena_printf(arena, "add %s%s", whole ? "the section " : "",
+                                                         whole ? found->section : found->names),
+                                 .remarks = &remark,
+                                 .n_remarks = !whole && found->doc != NULL});
 }
 
 /* A null that says no more than leaving the option out. */
@@ -60,6 +63,7 @@ static void report_void(nxc_binding *binding, nxc_bound *bound) {
       .severity = NXC_SEVERITY_ERROR,
       .message = nxc_arena_printf(binding->arena, "%s is required, and null is no value", name),
       .at = bound->at,
+      .fix = "give it a value",
       .remarks = &remark,
       .n_remarks = remark.text != NULL};
   nxc_sink_report(binding->sink, &finding);

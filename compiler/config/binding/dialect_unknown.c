@@ -146,6 +146,9 @@ nxc_repair nxc_binding_rename(nxc_binding *binding, const nxc_node *node, const 
   return nxc_repair_move(binding->arena, node, section, last_part(meant), safe);
 }
 
+/* What no option is near to. */
+static const char remove_it[] = "leave it out, or write the option that is meant";
+
 static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant,
                             bool certain) {
   report_with(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(binding->arena, "did you mean %s?", meant),
@@ -218,7 +221,7 @@ static const char *report_foreign(nxc_binding *binding, const nxc_node *node, co
   const char *advice = map ? "write what it holds option by option, such as %s" : "write %s here";
   nxc_repair repair = {0};
   if (word->here != NULL && !map) repair = nxc_binding_rename(binding, node, name, word->here, false);
-  report_with(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : NULL,
+  report_with(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : remove_it,
               repair, name,
               nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
                                word->here ? "" : ", and nothing here says the same"));
@@ -252,7 +255,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   bool open = shares || nxc_section_is_open(binding->strict_sections, name);
   if (nxc_binding_report_past(binding, node, name, open)) return NULL;
   if (index >= SUGGESTIONS_MAX) {
-    report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, NULL, name, "");
+    report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, remove_it, name, "");
     return NULL;
   }
   const char *empty = empty_section_above(binding, node, name);
@@ -289,6 +292,6 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
                      : shares ? "; no option of a training, nor of the program as far as it is known"
                      : open ? "; nothing reads it, unless a module of your own does"
                             : "";
-  report(binding, node, severity, NULL, name, more);
+  report(binding, node, severity, remove_it, name, more);
   return NULL;
 }

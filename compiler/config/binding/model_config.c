@@ -78,8 +78,8 @@ static void bind_key(reader *r, const nxc_option_row *row, const char *key, cons
   bound->kind = binding->model_assumed ? NXC_FROM_ASSUMED : NXC_FROM_MODEL_CONFIG;
   bound->value = verdict.value;
   if (verdict.misfit == NXC_FITS) return;
-  nxc_report(binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, bound->at, verdict.fix,
-             "%s %s", name, verdict.problem);
+  nxc_report(binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, bound->at,
+             nxc_misfit_fix(&verdict), "%s %s", name, verdict.problem);
 }
 
 static void read_object(reader *r, json_t *object, const char *section) {
@@ -104,8 +104,8 @@ static void read_object(reader *r, json_t *object, const char *section) {
 bool nxc_binding_read_model_config(nxc_binding *binding, const char *path) {
   const nxc_source *text = nxc_source_read(binding->arena, path, MODEL_CONFIG_BYTES_MAX);
   if (text != NULL) return nxc_binding_read_model_text(binding, text);
-  nxc_report(binding->sink, "NX1315", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "cannot read %s: %s", path,
-             strerror(errno));
+  nxc_report(binding->sink, "NX1315", NXC_SEVERITY_ERROR, (nxc_span){0},
+             "name a config.json that can be read", "cannot read %s: %s", path, strerror(errno));
   return false;
 }
 
@@ -116,8 +116,9 @@ bool nxc_binding_read_model_text(nxc_binding *binding, const nxc_source *text) {
   if (root == NULL || !json_is_object(root)) {
     uint32_t line = root == NULL && error.line > 0 ? (uint32_t)error.line : 1;
     uint32_t column = root == NULL && error.column > 0 ? (uint32_t)error.column : 1;
-    nxc_report(binding->sink, "NX1315", NXC_SEVERITY_ERROR, (nxc_span){r.source, line, column, 1}, NULL,
-               "this is no config.json: %s", root ? "it is not an object" : error.text);
+    nxc_report(binding->sink, "NX1315", NXC_SEVERITY_ERROR, (nxc_span){r.source, line, column, 1},
+               "name the config.json of a model, which holds one JSON object", "this is no config.json: %s",
+               root ? "it is not an object" : error.text);
     json_decref(root);
     return false;
   }

@@ -82,6 +82,7 @@ void nxc_binding_report_relative(nxc_binding *binding) {
                   &(nxc_finding){.id = "NX1324",
                                  .severity = severity,
                                  .at = nxc_node_span(first),
+                                 .fix = "have that code itself judge what is its own",
                                  .remarks = remarks,
                                  .n_remarks = n_remarks,
                                  .message = nxc_arena_printf(

@@ -82,8 +82,8 @@ nxc_node *nxc_argument_scalar(nxc_arguments *to, const char *name, nxc_type type
   if (meant != NULL && nxc_span_reads(word->at, word->text))
     repair = nxc_repair_span(to->arena, word->at, meant, true);
   nxc_report_repair(to->sink, "NX5907", NXC_SEVERITY_ERROR, word->at,
-                    meant ? nxc_arena_printf(to->arena, "write %s", meant) : NULL, repair,
-                    "--%s needs %s, and %s is none", name, wanted, shown);
+                    meant ? nxc_arena_printf(to->arena, "write %s", meant) : "write a number in digits",
+                    repair, "--%s needs %s, and %s is none", name, wanted, shown);
   return node;
 }
 

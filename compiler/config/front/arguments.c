@@ -59,7 +59,7 @@ static void judge_word(nxc_arguments *to, const nxc_option_row *row, const char 
   if (node->failed || nxc_option_find(to->dialect, name) == row) return;
   nxc_verdict verdict = nxc_domain_judge(to->arena, &row->domain, &node->value, false);
   if (verdict.misfit == NXC_NOT_A_WORD)
-    report(to, nxc_misfit_id(verdict.misfit), node->at, verdict.fix,
+    report(to, nxc_misfit_id(verdict.misfit), node->at, nxc_misfit_fix(&verdict),
            nxc_arena_printf(to->arena, "--%s %s", name, verdict.problem));
 }
 
@@ -289,7 +289,9 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
     return next;
   }
   bool needed = target != NULL && !is_switch && target->domain.type != NXC_TYPE_LIST && values.n_items == 0;
-  if (needed && is_many(words, next)) values = (nxc_launch_words){&words->items[next++], 1}, needed = false;
+  bool foreign = row == NULL && to->relative != NULL && values.n_items == 0; /* few of those are switches */
+  if ((needed || foreign) && is_many(words, next))
+    values = (nxc_launch_words){&words->items[next++], 1}, needed = false;
   if (needed) {
     report_missing(to, name, head.at, next < words->n_items ? words->items[next].text : "", &next);
     return next;

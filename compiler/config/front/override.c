@@ -294,7 +294,8 @@ static bool report_present(const override *o, const nxc_node *node) {
 static bool delete(override *o, nxc_node *node, const nxc_node *value) {
   nxc_arena *arena = o->document->arena;
   if (value != NULL && !nxc_value_equal(nxc_node_value(arena, node), nxc_node_value(arena, value))) {
-    nxc_report(o->sink, "NX1028", NXC_SEVERITY_ERROR, value->at, NULL,
+    nxc_report(o->sink, "NX1028", NXC_SEVERITY_ERROR, value->at,
+               "leave =VALUE out, or write the value that it has",
                "%s stays: it has another value than this one", o->key);
     return false;
   }
@@ -302,7 +303,7 @@ static bool delete(override *o, nxc_node *node, const nxc_node *value) {
     nxc_node_remove(arena, node);
     return true;
   }
-  nxc_report(o->sink, "NX1028", NXC_SEVERITY_ERROR, key_span(o), NULL,
+  nxc_report(o->sink, "NX1028", NXC_SEVERITY_ERROR, key_span(o), "give the whole list anew, without the item",
              "%s is an item of a list, and only keys can be taken out", o->key);
   return false;
 }

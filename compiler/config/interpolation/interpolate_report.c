@@ -161,6 +161,7 @@ nxc_step nxc_machine_cycle(nxc_evaluator *m, const nxc_node *node) {
                                           .severity = NXC_SEVERITY_ERROR,
                                           .message = message,
                                           .at = frame_place(m, m->n_frames - 1),
+                                          .fix = "write the value itself in one of these places",
                                           .remarks = remarks,
                                           .n_remarks = n});
   m->ok = false;

@@ -21,7 +21,8 @@ static const nxc_value *parse_text(nxc_arena *arena, const char *path, const cha
 bool nxc_settings_set_text(nxc_settings *settings, const char *path, const char *text, nxc_sink *sink) {
   nxc_setting_id id = nxc_setting_find(path);
   if (id == NX_N_SETTINGS) {
-    nxc_report(sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "there is no setting %s", path);
+    nxc_report(sink, "NX1312", NXC_SEVERITY_ERROR, (nxc_span){0},
+               "write one of nx-settings(5), such as mesh.tensor", "there is no setting %s", path);
     return false;
   }
   nxc_provenance from = {.kind = NXC_FROM_CLI, .option = nxc_setting_path(id)};

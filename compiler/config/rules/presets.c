@@ -20,7 +20,7 @@ static bool report_unknown(nxc_arena *arena, nxc_settings *settings, const nxc_d
   for (size_t i = 0; i < nxc_n_presets; i++) names[i] = nxc_presets[i].name;
   const char *nearest = nxc_nearest(spelling, names, nxc_n_presets);
   nxc_report(sink, "NX1318", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_PRECISION_PRESET),
-             nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL,
+             nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : "name another, or none",
              "%s has no precision preset %s", dialect->name, spelling);
   return false;
 }

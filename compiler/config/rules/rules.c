@@ -75,9 +75,9 @@ bool nxc_rules_check_structure(const nxc_settings *settings, nxc_sink *sink) {
   bool ok = check_rows(&run, nxc_rules, nxc_n_rules);
   for (size_t i = 0; ok && i < run.n_skipped; i++) {
     const nxc_skipped_rule *skipped = &run.skipped[i];
-    nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, NULL, "%s cannot be judged: %s%s",
-               skipped->rule->id, skipped->failure ? skipped->failure : skipped->missing,
-               skipped->failure ? "" : " is unknown");
+    nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0}, "give what it asks about",
+               "%s cannot be judged: %s%s", skipped->rule->id,
+               skipped->failure ? skipped->failure : skipped->missing, skipped->failure ? "" : " is unknown");
   }
   return ok && run.n_skipped == 0;
 }

@@ -7,9 +7,9 @@ bool nxc_demands_check(const nxc_settings *s, nxc_sink *sink, const nxc_demand *
   bool good = true;
   for (size_t i = 0; i < n; i++) {
     if (demands[i].met) continue;
-    nxc_report(sink, demands[i].id, NXC_SEVERITY_ERROR, nxc_settings_span(s, demands[i].at), NULL,
-               "%s (%s is %s)", demands[i].text, nxc_setting_name_in_dialect(s, demands[i].at),
-               nxc_settings_show(s, demands[i].at));
+    nxc_report(sink, demands[i].id, NXC_SEVERITY_ERROR, nxc_settings_span(s, demands[i].at),
+               "choose other values, or validate without --for nxrun", "%s (%s is %s)", demands[i].text,
+               nxc_setting_name_in_dialect(s, demands[i].at), nxc_settings_show(s, demands[i].at));
     good = false;
   }
   return good;

@@ -69,7 +69,8 @@ uint32_t nxc_evaluation_named(const nxc_evaluations *evaluations, const char *na
 
 static bool complain(const nxc_settings *s, nxc_sink *sink, nxc_setting_id at, const char *text,
                      const char *name) {
-  nxc_report(sink, "NX3024", NXC_SEVERITY_ERROR, nxc_settings_span(s, at), NULL, "%s: %s%s",
+  nxc_report(sink, "NX3024", NXC_SEVERITY_ERROR, nxc_settings_span(s, at),
+             "name what there is, or leave it out", "%s: %s%s",
              nxc_setting_name_in_dialect(s, at), text, name);
   return false;
 }

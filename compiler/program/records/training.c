@@ -43,7 +43,8 @@ static const struct {
 static bool check_kind(const nxc_settings *settings, nxc_sink *sink) {
   for (size_t i = 0; i < sizeof other_kinds / sizeof *other_kinds; i++) {
     if (!nxc_is(settings, NX_SETTING_MODEL_KIND, other_kinds[i].kind)) continue;
-    nxc_report(sink, "NX3021", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_KIND), NULL,
+    nxc_report(sink, "NX3021", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_KIND),
+               "nothing mends it: decoders alone are estimated and trained",
                "the model is made of %s (%s), and its sizes are not known", other_kinds[i].words,
                nxc_setting_name_in_dialect(settings, NX_SETTING_MODEL_KIND));
     return false;
@@ -67,7 +68,7 @@ static const nxc_setting_id counts[] = {
 
 static bool is_countable(const nxc_settings *settings, nxc_sink *sink, nxc_setting_id id, int64_t most) {
   if (!nxc_has(settings, id) || nxc_int(settings, id) <= most) return true;
-  nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, id), NULL,
+  nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, id), "make it smaller",
              "%s = %s is more than a plan can hold", nxc_setting_name_in_dialect(settings, id),
              nxc_settings_show(settings, id));
   return false;
@@ -158,7 +159,8 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
   }
   bool ordered = nxc_settings_span(s, NX_SETTING_MESH_ORDER).source != NULL;
   nxc_setting_id at = degrees.has_experts && !ordered ? NX_SETTING_MESH_EXPERT : NX_SETTING_MESH_ORDER;
-  nxc_report(sink, "NX3010", NXC_SEVERITY_ERROR, nxc_settings_span(s, at), NULL, "%s", fault.text);
+  nxc_report(sink, "NX3010", NXC_SEVERITY_ERROR, nxc_settings_span(s, at),
+             "write an order of its kind, such as tp-cp-ep-dp-pp, or another degree", "%s", fault.text);
   return false;
 }
 
@@ -209,7 +211,8 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   t->lora = nxc_lora_read(settings, t->model.family, nxc_settings_arena(settings));
   t->layout.kv_replica = nxc_layout_kv_copies(&t->layout, t->model.specs[0].attention.kv_heads);
   if (!fits(t)) {
-    nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_HIDDEN), NULL,
+    nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_HIDDEN),
+               "make the model or its batches smaller",
                "the model or its activations have more than 1e15 elements");
     return false;
   }

@@ -195,7 +195,7 @@ static void take(const taker *t, size_t index) {
   }
   if (verdict.misfit == NXC_FITS) give(t, &binding->options[found - binding->options], index, verdict.value);
   else
-    nxc_report(binding->sink, "NX1323", NXC_SEVERITY_WARNING, found->at, NULL,
+    nxc_report(binding->sink, "NX1323", NXC_SEVERITY_WARNING, found->at, "give the option here",
                "%s of %s is left alone: it %s", taken[index].name, t->path, verdict.problem);
 }
 
@@ -262,7 +262,8 @@ void nxc_megatron_take_args(nxc_binding *binding) {
   nx_fault fault = {""};
   binding->model_taken = path != NULL && read_file(binding, path, &fault);
   if (path != NULL && !binding->model_taken)
-    nxc_report(binding->sink, "NX1323", NXC_SEVERITY_WARNING, asks->at, NULL,
+    nxc_report(binding->sink, "NX1323", NXC_SEVERITY_WARNING, asks->at,
+               "give the options of the model here, which count where the checkpoint has none",
                "the model of this checkpoint is not known: %s", fault.text);
   if (!binding->model_taken && is_on(binding, asks_for_degrees))
     nxc_report(

@@ -136,7 +136,7 @@ static void read_launcher(front *f, const nxc_launch_words *words) {
       if (nxc_text_to_int(f->to.arena, value.text, &number) && number.digits == NULL && number.integer > 0)
         put_beside(f, section(f, "launch", value.at), names[j].key, &value, number);
       else if (names[j].of_torchrun && looks_like_number(&value))
-        nxc_report(f->to.sink, "NX5907", NXC_SEVERITY_ERROR, value.at, NULL,
+        nxc_report(f->to.sink, "NX5907", NXC_SEVERITY_ERROR, value.at, "write a number from 1 on",
                    "torchrun's --%s needs an integer above 0, and %s is none", name, value.text);
     }
   }
@@ -297,7 +297,8 @@ static void read_set(front *f, const char *assignment) {
   f->to.over = source;
   nxc_span at = {.source = source, .line = 1, .column = 1, .length = (uint32_t)strlen(name)};
   if (equals == NULL) {
-    nxc_report(f->to.sink, "NX1020", NXC_SEVERITY_ERROR, at, NULL, "an assignment is written KEY=VALUE");
+    nxc_report(f->to.sink, "NX1020", NXC_SEVERITY_ERROR, at, "write KEY=VALUE",
+               "an assignment is written KEY=VALUE");
     return;
   }
   if (take_out(f, row, name, equals + 1, at)) return;

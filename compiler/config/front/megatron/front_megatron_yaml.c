@@ -374,7 +374,7 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
   form f = {.to = to, .script = script, .exact = has_key(source, forms[0])};
   const nxc_node *root = document->root, *variables = NULL, *arguments = NULL;
   if (root->kind != NXC_NODE_MAP) {
-    nxc_report(to->sink, "NX1314", NXC_SEVERITY_ERROR, root->at, NULL,
+    nxc_report(to->sink, "NX1314", NXC_SEVERITY_ERROR, root->at, "write KEY: VALUE, without a dash in front",
                "a configuration is a map of keys, not a list");
     return false;
   }

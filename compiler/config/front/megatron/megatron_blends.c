@@ -48,7 +48,8 @@ static bool read_part(nxc_arena *arena, const json_t *json, nxc_value *part) {
 }
 
 static void complain(nxc_binding *binding, const nxc_bound *bound, const char *why) {
-  nxc_report(binding->sink, "NX5923", NXC_SEVERITY_ERROR, bound->at, NULL,
+  nxc_report(binding->sink, "NX5923", NXC_SEVERITY_ERROR, bound->at,
+             "name a file such as {\"train\": [\"data/text_document\"]}",
              "%s names %s, which is no JSON map of train, valid and test with a list of words each: %s",
              bound->row->name, bound->value->text, why);
 }

@@ -76,14 +76,15 @@ static nxc_document *read_one(const nxc_front_texts *texts, const nxc_source *so
   const nxc_reading reading = {.omegaconf = texts->omegaconf, .pyyaml = true};
   nxc_document *document = nxc_document_read(texts->arena, source, &reading, texts->sink);
   if (document->root->kind != NXC_NODE_MAP) {
-    nxc_report(texts->sink, "NX1314", NXC_SEVERITY_ERROR, document->root->at, NULL,
-               "a configuration is a map of keys, not a list");
+    nxc_report(texts->sink, "NX1314", NXC_SEVERITY_ERROR, document->root->at,
+               "write KEY: VALUE, without a dash in front", "a configuration is a map of keys, not a list");
     document->complete = false;
     return document;
   }
   document->complete = fold_keys(texts->arena, document->root, texts->sink) && document->complete;
   if (document->complete && document->root->n_children == 0) {
-    nxc_report(texts->sink, "NX6904", NXC_SEVERITY_ERROR, (nxc_span){source, 1, 1, 1}, NULL,
+    nxc_report(texts->sink, "NX6904", NXC_SEVERITY_ERROR, (nxc_span){source, 1, 1, 1},
+               "leave the file out, or write options into it",
                "%s holds no options, which the real loader cannot read", source->name);
     document->complete = false;
   }

@@ -46,7 +46,8 @@ static host *find_host(hosts *all, const char *name) {
 
 static void complain(hosts *all, nxc_span at, const char *format, const char *text) {
   const char *message = nxc_arena_printf(all->binding->arena, format, text);
-  nxc_report(all->binding->sink, "NX6907", NXC_SEVERITY_ERROR, at, NULL, "%s", message);
+  nxc_report(all->binding->sink, "NX6907", NXC_SEVERITY_ERROR, at,
+             "correct the hostfile, or what include, exclude and num_nodes take of it", "%s", message);
   all->ok = false;
 }
 

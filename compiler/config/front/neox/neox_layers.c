@@ -100,7 +100,7 @@ void nxc_neox_check_partition(nxc_binding *binding) {
   if (pattern == NULL) {
     PCRE2_UCHAR why[120];
     pcre2_get_error_message(code, why, sizeof why);
-    reject(binding, bound, "NX6906", NULL,
+    reject(binding, bound, "NX6906", "correct the pattern, or write type:transformer",
            nxc_arena_printf(binding->arena, "%s is no pattern: %s at character %zu", method + 5,
                             (const char *)why, offset + 1));
     return;

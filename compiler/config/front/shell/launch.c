@@ -125,7 +125,8 @@ static void add_launch(nxc_shell *s, const nxc_launch *launch) {
     if (same) return;
   }
   if (script->n_launches == LAUNCHES_MAX)
-    nxc_report(s->sink, "NX5914", NXC_SEVERITY_WARNING, launch->at, NULL,
+    nxc_report(s->sink, "NX5914", NXC_SEVERITY_WARNING, launch->at,
+               "judge the others in scripts of their own",
                "this script starts more than %d programs: the rest is not judged", LAUNCHES_MAX);
   if (script->n_launches > LAUNCHES_MAX) return;
   script->launches =

@@ -340,7 +340,8 @@ void nxc_shell_run(nxc_shell *s, const nxc_shell_command *command) {
   if (s->failed || s->ended) return;
   if (!nxc_shell_enter(s, command->at)) return;
   if (++s->n_followed == NXC_SHELL_COMMANDS_MAX)
-    nxc_report(s->sink, "NX5914", NXC_SEVERITY_WARNING, nxc_shell_place(s, command->at, 1), NULL,
+    nxc_report(s->sink, "NX5914", NXC_SEVERITY_WARNING, nxc_shell_place(s, command->at, 1),
+               "put the launch into a script of its own",
                "this script runs too long to be followed: what comes behind this is not judged");
   if (s->n_followed >= NXC_SHELL_COMMANDS_MAX) {
     s->ended = true;

@@ -36,7 +36,8 @@ nxc_span nxc_shell_place(nxc_shell *s, size_t offset, size_t n_bytes) {
 
 void nxc_shell_fail(nxc_shell *s, size_t at, const char *problem) {
   if (!s->failed)
-    nxc_report(s->sink, "NX5909", NXC_SEVERITY_ERROR, nxc_shell_place(s, at, 1), NULL, "%s", problem);
+    nxc_report(s->sink, "NX5909", NXC_SEVERITY_ERROR, nxc_shell_place(s, at, 1),
+               "write it as bash reads it, or put the launch into a script of its own", "%s", problem);
   s->failed = true;
 }
 

@@ -34,8 +34,8 @@ static void check_entry_key(const entry *e, const nxc_node *child) {
     if (domain.type == NXC_TYPE_ENUM) domain.type = NXC_TYPE_STR; /* rules about words follow */
     nxc_verdict verdict = value ? nxc_domain_judge(arena, &domain, value, false) : (nxc_verdict){0};
     if (verdict.misfit != NXC_FITS)
-      nxc_report(e->binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, child->at, verdict.fix,
-                 "%s.%s %s", e->name, child->key, verdict.problem);
+      nxc_report(e->binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, child->at,
+                 nxc_misfit_fix(&verdict), "%s.%s %s", e->name, child->key, verdict.problem);
     return;
   }
   const char *names[64];
@@ -44,7 +44,8 @@ static void check_entry_key(const entry *e, const nxc_node *child) {
     if (strncmp(dialect->options[i].name, section, strlen(section)) == 0)
       names[n_names++] = dialect->options[i].name + strlen(section);
   const char *nearest = row == NULL ? nxc_nearest(child->key, names, n_names) : NULL;
-  const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
+  const char *fix = row ? "leave it out, or read the file with --dialect xorl@later" : "leave it out";
+  if (nearest != NULL) fix = nxc_arena_printf(arena, "did you mean %s?", nearest);
   nxc_report(e->binding->sink, row ? "NX1320" : "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(child), fix,
              "unknown key %s.%s%s", e->name, child->key, row ? " (a later version has it)" : "");
 }
@@ -111,7 +112,8 @@ static void check_datasets(nxc_binding *binding, const char *option) {
   if (list == NULL || list->kind != NXC_NODE_LIST) return;
   entry e = {.binding = binding, .name = option};
   if (list->n_children == 0 && strcmp(option, "data.datasets") == 0)
-    nxc_report(binding->sink, "NX7916", NXC_SEVERITY_ERROR, bound->at, NULL, "%s names no dataset", option);
+    nxc_report(binding->sink, "NX7916", NXC_SEVERITY_ERROR, bound->at, "give it an entry with path and type",
+               "%s names no dataset", option);
   for (size_t i = 0; i < list->n_children; i++) {
     e.node = nxc_node_final(list->children[i]);
     e.name = nxc_arena_printf(binding->arena, "%s[%zu]", option, i);
