@@ -133,8 +133,10 @@ static void work(nxr_saver *saver) {
 /* The training's threads come first. Signals are the main thread's. */
 static void *run_thread(void *argument) {
   const nxr_saver *saver = argument;
-  if (saver->background)
+  if (saver->background) {
+    nxr_world_roam();
     setpriority(PRIO_PROCESS, (id_t)gettid(), getpriority(PRIO_PROCESS, (id_t)gettid()) + NICER);
+  }
   work(argument);
   return NULL;
 }

@@ -184,6 +184,7 @@ static bool progress(nxr_comm *comm, nxr_collective *collective) {
 }
 
 void nxr_comm_move_all(nxr_comm *comm) {
+  nxr_messages_look(comm);
   for (uint32_t i = 0; i < comm->n_active;)
     if (progress(comm, comm->active[i]))
       remove_active(comm, i);
@@ -192,7 +193,10 @@ void nxr_comm_move_all(nxr_comm *comm) {
 }
 
 void nxr_comm_progress(nxr_comm *comm) {
-  if (comm->mover == NXR_MOVED_BY_OPERATORS && comm->n_active) nxr_comm_move_all(comm);
+  if (nxr_comm_helps(comm)) {
+    if (comm->n_active) nxr_comm_move_all(comm);
+    nxr_comm_unlock(comm);
+  }
   if (comm->to_wake) nxr_comm_wake(comm);
   comm->to_wake = false;
 }
@@ -218,6 +222,8 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   has_begun(comm, collective);
   comm->to_wake = true;
   nxr_comm_unlock(comm);
+  bool at_once = comm->mover == NXR_MOVED_AT_ONCE && (int)collective->spec.op != NXR_TRANSFER;
+  if (at_once) nxr_comm_wait(comm, collective);
 }
 
 /* What keeps a collective from going on: itself, or the first that no transport knows of yet, or what holds

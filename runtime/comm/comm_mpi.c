@@ -6,6 +6,7 @@
  * messages of one tag between two ranks keep their order. So few tags do: MPI promises no more than 32767.
  *
  * Requests are made anew at each start: MPICH's persistent ones are no faster (tests/bench/requests_speed).
+ * All that are under way are looked at together, since MPI looks at everything whichever it is asked for.
  * Of a round MOST_UNDER_WAY messages each way are under way at a time, in the order of its steps, so a
  * collective needs as many requests however large its group is. Parts that wait for each other stand in a
  * room that is lent while the collective is under way: there are few rooms, since a rank has few such
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_UNDER_WAY = 16, N_ROOMS = 4 };
+enum { MOST_UNDER_WAY = 16, N_ROOMS = 4, LOOKED_AT /* at once, for which MPICH needs no memory */ = 64 };
 
 /* The messages of a round that go one way. */
 typedef struct lane {
@@ -180,13 +181,47 @@ static void fill_lane(const nxr_comm *comm, const nxr_collective *collective, la
   }
 }
 
+/* What one look of MPI's is at. */
+typedef struct look {
+  MPI_Request requests[LOOKED_AT], *places[LOOKED_AT];
+  int n;
+} look;
+
+/* Where a message is complete there is no request any more. */
+static void end_look(look *at) {
+  int n_done = 0, done[LOOKED_AT];
+  MPI_Status unread[LOOKED_AT]; /* gcc takes MPI_STATUSES_IGNORE for an array that is too small */
+  if (at->n > 0) MPI_Testsome(at->n, at->requests, &n_done, done, unread);
+  for (int i = 0; i < n_done; i++) *at->places[done[i]] = MPI_REQUEST_NULL;
+  at->n = 0;
+}
+
+static void look_at(look *at, lane *own) {
+  for (uint32_t i = own->n_done; i < own->n_begun; i++) {
+    MPI_Request *request = &own->requests[i % MOST_UNDER_WAY];
+    if (*request == MPI_REQUEST_NULL) continue;
+    at->requests[at->n] = *request, at->places[at->n++] = request;
+    if (at->n == LOOKED_AT) end_look(at);
+  }
+}
+
+void nxr_messages_look(const nxr_comm *comm) {
+  look at = {.n = 0};
+  for (uint32_t i = 0; i < comm->n_active; i++) {
+    const nxr_collective *collective = comm->active[i];
+    if (!collective->travel || collective->leaves) continue;
+    look_at(&at, &courier_of(collective)->in);
+    look_at(&at, &courier_of(collective)->out);
+  }
+  end_look(&at);
+}
+
 /* Begins further messages as earlier ones complete; true when all have. */
 static bool move_lane(const nxr_comm *comm, const nxr_collective *collective, lane *own, bool sends) {
   uint32_t n_steps = courier_of(collective)->n_steps;
-  for (int done = 1; own->n_done < n_steps; own->n_done++) {
+  for (; own->n_done < n_steps; own->n_done++) {
     fill_lane(comm, collective, own, sends);
-    MPI_Test(&own->requests[own->n_done % MOST_UNDER_WAY], &done, MPI_STATUS_IGNORE);
-    if (!done) return false;
+    if (own->requests[own->n_done % MOST_UNDER_WAY] != MPI_REQUEST_NULL) return false;
   }
   return true;
 }

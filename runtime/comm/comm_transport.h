@@ -87,7 +87,7 @@ struct nxr_collective {
 };
 
 /* comm_thread.c */
-typedef enum nxr_mover { NXR_MOVED_BY_OPERATORS, NXR_MOVED_BY_THREAD, NXR_MOVED_IN_WAITS } nxr_mover;
+typedef enum nxr_mover { NXR_MOVED_BY_OPERATORS, NXR_MOVED_BY_THREAD, NXR_MOVED_AT_ONCE } nxr_mover;
 
 /* Marks behind kernels: n_set of them so far, of which the device has reached n_reached. */
 enum { NXR_LEAD_MARKS = 64 };
@@ -126,6 +126,7 @@ struct nxr_comm {
   pthread_mutex_t lock;
   pthread_cond_t started;
   bool ends, rank_waits;
+  bool rank_helps; /* between operators, since the thread has no core of its own */
   bool to_wake; /* the rank's own: where it goes on, the thread has something to move */
   fenv_t environment;
   nxk_device *thread_device;
@@ -144,6 +145,8 @@ extern const nxr_transport nxr_transport_p2p;
 /* What the ranks' messages are told apart by from others of MPI's. */
 void nxr_messages_open(void);
 void nxr_messages_close(nxr_comm *comm);
+/* Finds which messages are complete, for the transport's next progress; under the lock. */
+void nxr_messages_look(const nxr_comm *comm);
 
 /* comm_thread.c: nothing where there is no thread. The lock is for all that is under way. */
 bool nxr_comm_thread_open(nxr_comm *comm, nxr_fault *fault);
@@ -151,6 +154,8 @@ void nxr_comm_thread_close(nxr_comm *comm);
 void nxr_comm_lock(nxr_comm *comm);
 void nxr_comm_unlock(nxr_comm *comm);
 void nxr_comm_wake(nxr_comm *comm);
+/* Whether the rank itself is to move what is under way, here between operators; then it has the lock. */
+bool nxr_comm_helps(nxr_comm *comm);
 /* That of the thread which asks. */
 nxk_device *nxr_comm_sum_device(const nxr_comm *comm);
 /* comm.c: copies and sums whatever is ready; under the lock. */

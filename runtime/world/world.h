@@ -73,5 +73,8 @@ bool nxr_world_check_same(nxr_world *world, const nx_plan *plan);
 /* Gives this rank its cores; on a crowded host warns once and pins nothing. Before the first OpenMP
  * region. */
 void nxr_world_pin(nxr_world *world, const nx_plan *plan);
+/* For a thread that works beside the kernels: it may run on any core that the ranks of this host may, since
+ * it would inherit those of the rank, which are busy. */
+void nxr_world_roam(void);
 
 #endif

@@ -70,10 +70,13 @@ bool nxr_world_check_same(nxr_world *world, const nx_plan *plan) {
   return nxr_world_agree(world, &fault);
 }
 
+static cpu_set_t roaming; /* where this rank's helpers may run once it is pinned; else nothing */
+
 /* The cores from the `first`-th of those that this process may use. */
 static void pin_to(uint32_t first, uint32_t n, const cpu_set_t *allowed) {
   cpu_set_t own;
   CPU_ZERO(&own);
+  roaming = *allowed;
   for (uint32_t core = 0, seen = 0; core < CPU_SETSIZE; core++) {
     if (!CPU_ISSET(core, allowed)) continue;
     if (seen >= first && seen < first + n) CPU_SET(core, &own);
@@ -106,4 +109,8 @@ void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
   /* Where a rank has fewer cores than its host, the launcher has given it its own. */
   bool bound = !CPU_EQUAL(&own, &all);
   if (!world->crowded && !bound) pin_to(world->local_rank * n_threads, n_threads, &all);
+}
+
+void nxr_world_roam(void) {
+  if (CPU_COUNT(&roaming) > 0) sched_setaffinity(0, sizeof roaming, &roaming);
 }

@@ -71,6 +71,9 @@ void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
   (void)world, (void)plan;
 }
 
+void nxr_world_roam(void) {
+}
+
 struct nxr_comm {
   const nx_plan *plan;
   const nxk_backend *backend;

@@ -377,6 +377,7 @@ void nxr_world_sum(nxr_world *world, double *values, size_t n) {
 }
 
 void nxr_world_beat(void) {}
+void nxr_world_roam(void) {}
 
 void nxr_world_abort(int status) {
   exit(status);
