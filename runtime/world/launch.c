@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/launch.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -46,6 +47,21 @@ void nxr_launch_look_around(void) {
             "nxrun: no file may have more than %llu KiB, with which MPI may not start and no checkpoint is "
             "written: ulimit -f unlimited\n",
             (unsigned long long)(file.rlim_cur >> 10));
+}
+
+static bool has_rdma(void) {
+  DIR *devices = opendir("/sys/class/infiniband");
+  bool found = false;
+  for (struct dirent *at; devices && !found && (at = readdir(devices));) found = at->d_name[0] != '.';
+  if (devices) closedir(devices);
+  return found;
+}
+
+/* Over TCP an announcement gains nothing: the bytes are copied anyway, and each message would cross the
+ * cable several times before the first of them. Up to what a late receiver may have to set aside. */
+void nxr_launch_choose_messages(void) {
+  bool one_host = nxr_launch_ranks() <= nxr_launch_local_ranks();
+  if (!one_host && !has_rdma()) setenv("UCX_RNDV_THRESH", "4m", 0);
 }
 
 void nxr_launch_prepare(const nx_run *run, char **argv) {

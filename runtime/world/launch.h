@@ -16,6 +16,9 @@ uint32_t nxr_launch_local_ranks(void);
 bool nxr_launch_is_orphan(void);
 /* Says what of this host's limits MPI fails at without telling its user. */
 void nxr_launch_look_around(void);
+/* Between hosts without RDMA: from which size on MPI's messages are announced before they are sent, unless
+ * UCX_RNDV_THRESH says it. */
+void nxr_launch_choose_messages(void);
 /* The OpenMP library reads how its threads wait when it is loaded, and by default they spin for milliseconds,
  * which ruins a run as soon as another process wants a core. So a run of several threads starts itself again,
  * once, with threads that spin briefly and then sleep, or sleep at once where they are more than the

@@ -68,6 +68,7 @@ bool nxr_world_open(nxr_world *world, double deadline_s, nxr_fault *fault) {
   int provided, rank, size, local_rank, local_size;
   *world = (nxr_world){.deadline_s = deadline_s, .phase = "while the run is set up"};
   nxr_launch_look_around();
+  nxr_launch_choose_messages();
   watch_start(world);
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
     return nxr_fault_set(fault, "MPI does not start");
