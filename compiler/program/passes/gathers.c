@@ -36,12 +36,17 @@ static nxc_id new_whole(nxc_graph *graph, const nxc_range_node *range) {
   return nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
 }
 
+/* What keeps its place can be there at once. */
+static size_t start_of(const gathers *g, const nxc_range_node *range) {
+  size_t newest = g->current[range->class];
+  return range->storage == NXC_GATHERED || newest == 0 ? 0 : g->visits[newest - 1].first;
+}
+
 static void new_visit(gathers *g, nxc_id range, size_t at) {
   const nxc_range_node *of = &g->graph->ranges[range];
   visit v = {.range = range, .whole = of->whole, .first = at, .start = at, .number = g->n_visits};
   if (v.whole == 0) v.whole = new_whole(g->graph, of);
-  if (g->t->sharding.overlap_gather && g->current[of->class])
-    v.start = g->visits[g->current[of->class] - 1].first;
+  if (g->t->sharding.overlap_gather) v.start = start_of(g, of);
   g->visits = nxc_arena_grow(g->graph->arena, g->visits, g->n_visits, sizeof *g->visits);
   g->visits[g->n_visits++] = v;
   g->current[of->class] = g->n_visits;

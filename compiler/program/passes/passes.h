@@ -39,8 +39,9 @@ void nxc_ranges_build(nxc_graph *graph, const nxc_training *training);
 void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id base);
 
 /* Gathers divided parameters in the passes, each range ahead of its first reader: right before it, or, where
- * gathers overlap, before the first reader of the range before it. At most two ranges of a class are there at
- * once then. */
+ * gathers overlap, before the first reader of the range before it, so that at most two ranges of a class are
+ * there at once; or, what stays when it is gathered and what is the first, when the program begins, in the
+ * order of the readers. */
 void nxc_gathers_build(nxc_graph *graph, const nxc_training *training);
 
 /* Reduces gradients behind the backward pass's operators: divided ones in every pass, whole ones in the last,

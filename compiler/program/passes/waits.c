@@ -54,10 +54,11 @@ static void wait_for(nxc_graph *graph, nxc_program_list *list, pending *started,
   }
 }
 
-/* The phases of a step are run apart (schema/plan.h): what one starts it completes. */
+/* The phases of a step are run apart (schema/plan.h): what one starts it completes. Evaluations run a part of
+ * one. */
 static void wait_for_phase(nxc_graph *graph, nxc_program_list *list, pending *started, uint8_t when) {
   for (size_t i = 0; i < started->n;) {
-    if (started->when[i] != when)
+    if ((started->when[i] ^ when) & ~NX_WHEN_EVALUATED)
       wait(graph, list, started, i);
     else
       i++;
