@@ -114,8 +114,9 @@ static void read_names(reading *r, const nxc_node *node, void *field) {
   if (node->kind != NXC_NODE_LIST) complain(r, node, "must be a list of names");
 }
 
-static void read_flag(reading *r, const nxc_node *node, void *field) {
-  if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_BOOL) *(bool *)field = node->value.boolean;
+static void read_overlap(reading *r, const nxc_node *node, void *field) {
+  if (node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_BOOL)
+    *(nxc_overlap *)field = node->value.boolean ? NXC_OVERLAPS : NXC_WAITS;
   else complain(r, node, "must be true or false");
 }
 
@@ -303,7 +304,7 @@ const nxc_machine *nxc_machine_read(nxc_arena *arena, const char *path, nxc_sink
       {"device", read_device, &machine->device, false},
       {"inside", read_link, &machine->inside, false},
       {"between", read_link, &machine->between, false},
-      {"overlap", read_flag, &machine->overlap, false},
+      {"overlap", read_overlap, &machine->overlap, false},
   };
   machine->name = path;
   if (document->complete) read_keys(&r, document->root, keys, sizeof keys / sizeof *keys);

@@ -45,6 +45,9 @@ typedef struct nxc_device {
   uint64_t reserved_bytes; /* of the driver and communicators */
 } nxc_device;
 
+/* Whether collectives go on while the rank computes. */
+typedef enum nxc_overlap { NXC_OVERLAP_UNTOLD, NXC_WAITS, NXC_OVERLAPS } nxc_overlap;
+
 typedef struct nxc_machine {
   const char *name;
   const nxc_source *source;
@@ -54,7 +57,7 @@ typedef struct nxc_machine {
   nxc_rate products[NX_DTYPE_END];  /* FLOP a second, by the FLOP of one product */
   nxc_rate bandwidth;               /* of memory: bytes a second, by the bytes of one operator */
   nxc_link inside, between;         /* hosts */
-  bool overlap;                     /* collectives go on while the rank computes */
+  nxc_overlap overlap;
   const nxc_device *device;         /* NULL: a host whose processors compute */
 } nxc_machine;
 

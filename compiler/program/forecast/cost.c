@@ -78,7 +78,7 @@ enum { N_VARIANTS = NX_WHEN_ANY + 1 /* masks of `when` */ };
 typedef struct spent {
   double class_s[NXC_N_COSTS];
   double total_s;
-  double busy_until; /* where the machine overlaps: the end of the last collective that was started */
+  double busy_until, ends_s; /* where collectives go on beneath work: the links; the last collective */
   bool known; /* of programs, which are added up when first met */
 } spent;
 
@@ -114,11 +114,26 @@ static void wait_until(spent *s, double end_s) {
 
 /* Whether a collective is moved along while the rank computes: between hosts by nxrun's own thread. */
 static bool goes_on(const player *p, const nx_operator *op) {
-  return p->machine->overlap || (p->machine->device == NULL && p->places[op->group].n_hosts > 1);
+  nxc_overlap told = p->machine->overlap;
+  return told == NXC_OVERLAPS ||
+         (told == NXC_OVERLAP_UNTOLD && p->machine->device == NULL && p->places[op->group].n_hosts > 1);
 }
 
-/* A collective takes its time where it is started; or, where it goes on beneath work, goes on until
- * `busy_until`, one after another, and a wait takes what is left. */
+static double later(double a, double b) {
+  return a > b ? a : b;
+}
+
+/* One after another takes the links; while its last bytes are on their way the next one's go. */
+static double start_beneath(const player *p, const nx_operator *op, double seconds, spent *s) {
+  double begin = later(s->busy_until, s->total_s);
+  double latency_s = nxc_exchange_of(p->plan, p->machine, p->places, index_of(p->plan, op)).latency_s;
+  s->busy_until = begin + seconds - latency_s;
+  s->ends_s = later(s->ends_s, begin + seconds);
+  return begin + seconds;
+}
+
+/* A collective takes its time where it is started; or it goes on beneath work, and a wait takes what is left.
+ */
 static void add_operator(const player *p, const nx_program *program, const nx_operator *op, spent *s) {
   double seconds = operator_seconds(p, op);
   if (op->op == NX_OP_wait) {
@@ -126,7 +141,7 @@ static void add_operator(const player *p, const nx_program *program, const nx_op
   } else if (is_collective(op)) {
     double *end = &p->ends[p->plan->arguments[op->first_argument + 1]];
     if (!goes_on(p, op)) spend(s, NXC_COST_COLLECTIVES, seconds);
-    else *end = s->busy_until = (s->busy_until > s->total_s ? s->busy_until : s->total_s) + seconds;
+    else *end = start_beneath(p, op, seconds, s);
   } else if (program->kind == NX_PROGRAM_STEP) {
     spend(s, NXC_COST_OPTIMIZER, seconds);
   } else {
@@ -190,8 +205,8 @@ static double item_seconds(player *p, const nx_item *item) {
     return seconds;
   }
   const spent *s = spent_of(p, program, item->when);
-  if (item->kind == NX_ITEM_STEP) wait_until(stage, stage->busy_until);
-  if (stage->total_s + s->busy_until > stage->busy_until) stage->busy_until = stage->total_s + s->busy_until;
+  if (item->kind == NX_ITEM_STEP) wait_until(stage, stage->ends_s);
+  stage->ends_s = later(stage->ends_s, stage->total_s + s->ends_s);
   for (int class = 0; class < NXC_N_COSTS; class++) spend(stage, (nxc_cost_class)class, s->class_s[class]);
   return stage->total_s - since;
 }

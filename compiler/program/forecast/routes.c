@@ -37,10 +37,10 @@ static uint32_t doublings(double size) {
 static nxc_exchange near_and_far(const crossing *c, uint32_t near_steps, double near_bytes,
                                  uint32_t far_steps, double far_bytes) {
   const nxc_link *inside = &c->machine->inside, *between = &c->machine->between;
-  double seconds = near_steps * inside->latency_s + far_steps * between->latency_s;
+  double latency_s = near_steps * inside->latency_s + far_steps * between->latency_s, seconds = latency_s;
   if (near_bytes > 0) seconds += moved_s(inside, near_bytes, 1);
   if (far_bytes > 0) seconds += moved_s(between, far_bytes, 1);
-  return (nxc_exchange){near_steps + far_steps, seconds};
+  return (nxc_exchange){near_steps + far_steps, seconds, latency_s};
 }
 
 static uint32_t steps_to(double n_members) {
@@ -57,7 +57,8 @@ static nxc_exchange ring(const crossing *c) {
   uint32_t n_steps = (uint32_t)c->size - 1;
   double far = moved_s(between, c->bytes, c->n_local),
          near = c->n_local > 1 ? moved_s(inside, c->bytes, 1) : 0;
-  return (nxc_exchange){n_steps, n_steps * between->latency_s + (far > near ? far : near)};
+  double latency_s = n_steps * between->latency_s;
+  return (nxc_exchange){n_steps, latency_s + (far > near ? far : near), latency_s};
 }
 
 static nxc_exchange doubling(const crossing *c) {
@@ -81,10 +82,10 @@ static nxc_exchange exchange_by(const nx_plan *plan, const nxc_machine *machine,
   const nxc_group_place *place = &places[op->group];
   crossing c = {machine, plan->groups[op->group].size, place->n_local, place->n_hosts,
                 (double)op->moved_bytes};
-  if (c.size < 2 || c.bytes <= 0) return (nxc_exchange){0, 0};
+  if (c.size < 2 || c.bytes <= 0) return (nxc_exchange){0, 0, 0};
   if (op->op == NX_OP_shift) { /* from one neighbour, and the slowest delays all */
     const nxc_link *link = c.n_hosts > 1 ? &machine->between : &machine->inside;
-    return (nxc_exchange){1, link->latency_s + moved_s(link, c.bytes, 1)};
+    return (nxc_exchange){1, link->latency_s + moved_s(link, c.bytes, 1), link->latency_s};
   }
   if (op->op != NX_OP_all_reduce) return gather_by(&c, way);
   if (way == NX_WAY_DOUBLING) { /* moved_bytes are 2 (n - 1) / n of x */
@@ -93,7 +94,8 @@ static nxc_exchange exchange_by(const nx_plan *plan, const nxc_machine *machine,
   }
   c.bytes /= 2;
   nxc_exchange sum = direct(&c), gather = gather_by(&c, way);
-  return (nxc_exchange){sum.n_steps + gather.n_steps, sum.seconds + gather.seconds};
+  return (nxc_exchange){sum.n_steps + gather.n_steps, sum.seconds + gather.seconds,
+                        sum.latency_s + gather.latency_s};
 }
 
 static bool can_go(const nx_operator *op, const nxc_group_place *place, uint32_t size, nx_way way) {

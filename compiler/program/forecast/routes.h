@@ -26,6 +26,7 @@ typedef struct nxc_group_place {
 typedef struct nxc_exchange {
   uint32_t n_steps;
   double seconds;
+  double latency_s; /* of them, in which its bytes are on their way and the link takes others' */
 } nxc_exchange;
 
 /* One for each group. */
