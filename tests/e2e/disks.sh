@@ -124,6 +124,13 @@ reads_stuck() { # NAME RANKS RANK FILE [OPTION]...
 }
 reads_stuck 'a disk that stands still while a checkpoint is read' 1 1 model.safetensors --resume
 reads_stuck 'or the data, of every rank' 01 '[01]' data.bin --resume
+# A writer beside it, which has page faults on the same disk, is no sign that something comes.
+rm -rf disk/run
+timeout -s KILL 150 "$mpiexec" -genv LD_PRELOAD "$slow" -genv NX_SLOW_UNTIL "$PWD/never" -genv NX_SLOW_RANKS 0 \
+  -genv NX_SLOW_PART .safetensors -genv NX_STUCK_PART data.bin -genv NX_STUCK_WHEN "$PWD/disk/run/checkpoints/step-000020.tmp" \
+  -n 2 "$nxrun" beside.bin --dir disk/run >out 2>&1
+[ $? -eq 1 ] && grep -q "^nxrun: rank 0 (.*) reads .*data.bin: nothing has come for 7.5 s (of run.deadline_s 10)" out
+report 'or the data, while a checkpoint is written beside the training' $?
 on_slow_disk within false 0 manifest.json
 [ $? -eq 1 ] && says_rank 0 20 manifest.json
 report 'the manifest' $?

@@ -176,6 +176,24 @@ for _ in $(seq 200); do [ -z "$(own_ranks)" ] && break; sleep 0.1; done
 report 'what has started the ranks of a host is killed: a checkpoint, then their end' $?
 kill -KILL $job $(own_ranks) 2>/dev/null
 wait $job
+plan long.bin 2 steps=2000000000 deadline=60
+# One rank stands still, so the step does not end: the first SIGINT alone would wait for it.
+rm -rf long
+setsid "$mpiexec" -n 2 "$nxrun" long.bin --dir long --log json >steps 2>out &
+job=$!
+for _ in $(seq 100); do [ -s steps ] && break; sleep 0.1; done
+set -- $(own_ranks)
+kill -STOP "$1"
+kill -INT "$2"
+sleep 2.2
+kill -0 "$2"
+report 'after one SIGINT the step goes on' $?
+kill -INT "$2"
+for _ in $(seq 50); do kill -0 "$2" 2>/dev/null || break; sleep 0.1; done
+! kill -0 "$2" 2>/dev/null
+report 'a second one ends the run at once' $?
+kill -KILL $(own_ranks) 2>/dev/null
+wait $job
 plan long.bin 2 steps=2000000000 deadline=4 save=1
 end_by 'a rank stands still, probably in a checkpoint' STOP rank 1 'rank 0 .*waits .*: rank 1 '
 end_by 'the dataset is cut while it is read' CUT job 1 '^nxrun: data.bin was cut short'
