@@ -1,14 +1,17 @@
 # Two hosts, which are the network namespaces $one and $two, with the addresses $net.1 and $net.2, and jobs over them;
-# to be sourced in the folder of a test or bench ($folder), which $mpiexec and $nxrun are known to.
+# to be sourced in the folder of a test or bench ($folder), which $mpiexec and $nxrun are known to. With own_cores=1 each
+# has its half of the cores, as of two machines; else both have all, and ranks of both take the first for their own.
 # SPDX-License-Identifier: Apache-2.0
 
+half=$(($(nproc) / 2 - 1)) # the last core of the first
+[ $half -ge 0 ] || own_cores= half=0
 # What mpiexec calls in place of ssh: enter [option]... HOST COMMAND...
 cat >enter <<END
 #!/bin/sh
 while [ "\${1#-}" != "\$1" ]; do shift; done
-case \$1 in *.1) host=$one ;; *) host=$two ;; esac
+case \$1 in *.1) host=$one cores=0-$half ;; *) host=$two cores=$((half + 1))-$((2 * half + 1)) ;; esac
 shift
-exec ip netns exec \$host sh -c "\$*"
+exec ip netns exec \$host ${own_cores:+taskset -c \$cores} sh -c "\$*"
 END
 chmod +x enter
 
