@@ -239,7 +239,9 @@ void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
   if (result->n_best > 0) print_edits(r, &result->best[0], out);
   else if (result->n_fit == 0 && result->least_bytes > 0)
     fprintf(out, "\nNo layout fits: each needs %s or more.\n", show_memory(r, result->least_bytes));
-  else fputs("\nNo layout is accepted.\n", out);
+  else if (result->cut_short && result->n_judged == 0)
+    fputs("\nNo layout was judged before the deadline: give it more time.\n", out);
+  else fputs("\nNo other layout is accepted.\n", out);
 }
 
 /* ---- for programs ---- */

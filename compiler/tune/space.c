@@ -348,12 +348,21 @@ static void set_context(const nxc_space *space, int64_t context, const setter *t
   if (sized && exchanges_heads(space)) set_int(to, NX_SETTING_MESH_ULYSSES, context);
 }
 
+/* More ranks than key and value heads hold copies of them, and no more than that. */
+static void set_copies(const nxc_space *space, int64_t tensor, const setter *to) {
+  int64_t heads = space->training->model.specs[0].attention.kv_heads;
+  bool told = nxc_settings_from(space->settings, NX_SETTING_MESH_KV_REPLICATOR)->option != NULL;
+  bool divided = heads > 0 && tensor > heads && tensor % heads == 0;
+  if (told) set_int(to, NX_SETTING_MESH_KV_REPLICATOR, divided ? tensor / heads : 1);
+}
+
 static void set_mesh(const nxc_space *space, const nxc_choice *choice, const setter *to) {
   nxc_knob_value tensor = nxc_choice_value(space, choice, NXC_KNOB_TENSOR);
   nxc_knob_value stages = nxc_choice_value(space, choice, NXC_KNOB_STAGES);
   if (choice->at[NXC_KNOB_TENSOR] != 0) {
     set_int(to, NX_SETTING_MESH_TENSOR, tensor.first);
     set(to, NX_SETTING_SEQUENCE_PARALLEL, (nxc_value){.kind = NXC_BOOL, .boolean = tensor.second != 0});
+    set_copies(space, tensor.first, to);
   }
   if (choice->at[NXC_KNOB_STAGES] != 0) {
     set_int(to, NX_SETTING_MESH_PIPELINE, stages.first);

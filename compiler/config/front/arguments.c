@@ -257,6 +257,10 @@ static bool is_many(const nxc_launch_words *words, size_t i) {
 static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size_t i) {
   const nxc_launch_word *word = &words->items[i];
   size_t n_dashes = strncmp(word->text, "--", 2) == 0 ? 2 : 1, n_bytes = strlen(word->text), next = i + 1;
+  if (word->text[n_dashes] == '$' && word->unset != NULL) { /* --$DTYPE: any option, or several */
+    to->open = true;
+    return next;
+  }
   const char *equals = strchr(word->text, '=');
   size_t n_name = (equals ? (size_t)(equals - word->text) : n_bytes) - n_dashes;
   const nxc_launch_word head = part_of(to, word, 0, n_dashes + n_name);
@@ -323,7 +327,8 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
     else if (is_many(words, i))
       to->open = to->open || !words->items[i].expected, i++; /* not set here: no word */
     else if (is_untold(&words->items[i])) to->open = true, i++;
-    else if (words->items[i].maybe || has_own_alone(to)) i++; /* many of those take bare words */
+    else if (words->items[i].maybe || has_own_alone(to) || to->relative != NULL)
+      i++; /* many of those take bare words */
     else i = report_strays(to, words, i, ended);
   }
   to->open = to->open || (many && to->map->n_children == 0); /* all options come from there */
