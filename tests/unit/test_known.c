@@ -50,6 +50,7 @@ static void other_models_are_not_taken_for_it(void **state) {
   static const expected rows[] = {{"Qwen/Qwen3-80B", NULL},
                                   {"Qwen/Qwen3-VL-8B", "Qwen/Qwen3-VL"},
                                   {"Qwen/Qwen3.5-8B", "Qwen/Qwen3.5"},
+                                  {"Qwen/Qwen3.6-35B-A3B", "Qwen/Qwen3.6"},
                                   {"microsoft/Phi-4-mini", NULL},
                                   {"acme/CodeLlama-8b", NULL},
                                   {"acme/llama-17b", NULL},
