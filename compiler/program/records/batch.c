@@ -85,7 +85,10 @@ static nxc_batch_phase phase_at(const nxc_batch *batch, size_t index) {
 int64_t nxc_batch_samples_before(const nxc_batch *batch, int64_t step) {
   nxc_batch_phase of = phase_at(batch, 0);
   for (size_t i = 1; i < batch->n_phases && batch->phases[i].first_step <= step; i++) of = batch->phases[i];
-  return of.first_sample + (step - of.first_step) * of.global;
+  int64_t samples;
+  bool many = __builtin_mul_overflow(step - of.first_step, of.global, &samples) ||
+              __builtin_add_overflow(samples, of.first_sample, &samples);
+  return many ? INT64_MAX : samples;
 }
 
 int64_t nxc_batch_step_behind(const nxc_batch *batch, int64_t samples) {

@@ -74,7 +74,7 @@ pace() { # $pace: how long what takes 100 takes now, on this machine: by a loop 
   [ $pace -ge 100 ] || pace=100
 }
 takes() { # NAME MOST RUNS ARGUMENTS...: no more milliseconds of a quiet processor, of so many runs on average
-  name=$1 most=$(($2 * slowness)) runs=$3
+  name=$1 most=$2 runs=$3
   shift 3
   pace
   first=$pace
@@ -90,9 +90,10 @@ takes() { # NAME MOST RUNS ARGUMENTS...: no more milliseconds of a quiet process
   echo "# it took $took ms, where 100 take $pace"
 }
 conf=../../../conf
+"$nxcfg" tune $conf/megatron/llama-405b.sh --machine device.yaml --deadline 0.01 | grep -q 'stopped by the deadline'
+result "a deadline stops the search" $?
+[ "$slowness" -eq 1 ] || finish # a build that checks itself says nothing of time
 takes "405B on 16384 ranks" 10000 1 tune $conf/megatron/llama-405b.sh --machine device.yaml
 takes "7B on 8 ranks" 500 3 tune nxdt.yaml --machine device.yaml --world-size 8
 takes "the plan of 405B" 60 3 plan $conf/megatron/llama-405b.sh --machine h100 # 20 on a quiet machine
-"$nxcfg" tune $conf/megatron/llama-405b.sh --machine device.yaml --deadline 0.01 | grep -q 'stopped by the deadline'
-result "a deadline stops the search" $?
 finish
