@@ -17,13 +17,21 @@ static uint64_t update_scratch(const nxk_operator *operator) {
   return (3 * (uint64_t)operator->n_attrs + 16) * sizeof(double);
 }
 
+/* Elements that an item updates. */
+enum { UPDATE_ELEMENTS = 32 };
+
+static uint64_t update_groups(const nxk_device *device, const nxk_operator *operator) {
+  return ocl_ceil((uint64_t)ocl_elements(operator, 0), (uint64_t)device->local * UPDATE_ELEMENTS);
+}
+
 static void update_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
-  (void)device;
   static const char *const names[] = {"GRADIENT", "LR", "DECAY", "SCALE", "STEP"};
   uint32_t n_states = nx_optimizer_n_states(nx_optimizer_of(operator->op));
 #define NUMBER(rule, index, name, type, meaning) fprintf(text, "#define NX_%s_%s %d\n", #rule, #name, index);
 #include "schema/optimizers.def"
   fprintf(text, "#define RULE rule_%s\n#define N_STATES %u\n", nx_op_find(operator->op)->name, n_states);
+  fprintf(text, "#define UPDATE_TURNS %u\n#define GRADIENT_WIDE X%u_WIDE\n", UPDATE_ELEMENTS / device->width,
+          1 + n_states + NX_UPDATE_GRADIENT);
   for (uint32_t i = 0; i < NX_UPDATE_END; i++) fprintf(text, "#define %s X%u\n", names[i], 1 + n_states + i);
   if (operator->n_out <= 1 + n_states) return;
   fprintf(text, "#define SET_COPY SET_Y%u\n#define SET_COPY_BITS SET_Y%u_BITS\n#define TYPE_COPY TYPE_Y%u\n",
@@ -185,7 +193,7 @@ static const ocl_row adamw_8bit_row = {"update_tensor",
                                        NULL};
 
 static const ocl_row element_row = {"update",
-                                    {STEP_FIRST, {"update", OCL_RUNS, 0, 0, NULL, false}},
+                                    {STEP_FIRST, {"update", OCL_COUNTED, 0, 0, update_groups, false}},
                                     update_scratch,
                                     update_define,
                                     NULL};

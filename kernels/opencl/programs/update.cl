@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The update rules that work on any run of elements. One item makes the numbers of the step, in fp64; then an
- * item has RUN elements. Where p is stored in another type than it is trained in, the copy is of what is
- * kept. */
+ * item has UPDATE_TURNS runs of WIDTH elements, each as far behind the one before as the group's items take
+ * together, so that what a rule makes of the numbers serves them all. Where p is stored in another type than
+ * it is trained in, the copy is of what is kept. */
 #include "kernels/opencl/programs/numbers.cl"
+#include "kernels/opencl/programs/wide.cl"
 #include "schema/philox.h"
 #include "schema/stochastic.h"
 #include "schema/f16.h"
@@ -61,41 +63,55 @@ kernel void update_step(OPERANDS) {
     SET##_BITS(i, nx_bf16_from_drawn(value, call.seed, (ulong)step.count, what)); \
   else SET(i, value)
 
+#define KEEP_RUN(SET, type, what, value) \
+  if (n == WIDTH) \
+    for (int k = 0; k < WIDTH; k++) { KEEP(SET, type, what, first + k, value); } \
+  else \
+    for (int k = 0; k < n; k++) { KEEP(SET, type, what, first + k, value); }
+
 kernel void update(OPERANDS) {
-  long first = (long)get_global_id(0) * RUN, n = min(XN(0) - first, (long)RUN);
   rule_step step = *(global const rule_step *)scratch;
-  real p[RUN], states[3][RUN], gradients[RUN];
-  if (n <= 0 || isnan(step.scale)) return;
+  if (isnan(step.scale)) return;
   step.param = TYPE_X0;
-  for (int k = 0; k < n; k++) {
-    long i = first + k;
-    p[k] = X0(i), gradients[k] = GRADIENT(i);
 #if N_STATES > 0
-    states[0][k] = X1(i), step.states[0] = TYPE_X1;
+  step.states[0] = TYPE_X1;
 #endif
 #if N_STATES > 1
-    states[1][k] = X2(i), step.states[1] = TYPE_X2;
+  step.states[1] = TYPE_X2;
 #endif
 #if N_STATES > 2
-    states[2][k] = X3(i), step.states[2] = TYPE_X3;
+  step.states[2] = TYPE_X3;
 #endif
-  }
-  real *const rows[3] = {states[0], states[1], states[2]};
-  RULE(&step, p, rows, gradients, n);
-  for (int k = 0; k < n; k++) {
-    long i = first + k;
-    KEEP(SET_Y0, TYPE_X0, 0, i, p[k]);
+  for (int turn = 0; turn < UPDATE_TURNS; turn++) {
+    long first = (((long)get_group_id(0) * UPDATE_TURNS + turn) * LOCAL + (long)get_local_id(0)) * WIDTH;
+    long n = min(XN(0) - first, (long)WIDTH), end = XN(0);
+    if (n <= 0) return;
+    real p[WIDTH], states[3][WIDTH], gradients[WIDTH];
+    real *const rows[3] = {states[0], states[1], states[2]};
+    STORE_WIDE(X0_WIDE(first, end), p);
+    STORE_WIDE(GRADIENT_WIDE(first, end), gradients);
 #if N_STATES > 0
-    KEEP(SET_Y1, TYPE_X1, 1, i, states[0][k]);
+    STORE_WIDE(X1_WIDE(first, end), states[0]);
 #endif
 #if N_STATES > 1
-    KEEP(SET_Y2, TYPE_X2, 2, i, states[1][k]);
+    STORE_WIDE(X2_WIDE(first, end), states[1]);
 #endif
 #if N_STATES > 2
-    KEEP(SET_Y3, TYPE_X3, 3, i, states[2][k]);
+    STORE_WIDE(X3_WIDE(first, end), states[2]);
+#endif
+    RULE(&step, p, rows, gradients, WIDTH);
+    KEEP_RUN(SET_Y0, TYPE_X0, 0, p[k])
+#if N_STATES > 0
+    KEEP_RUN(SET_Y1, TYPE_X1, 1, states[0][k])
+#endif
+#if N_STATES > 1
+    KEEP_RUN(SET_Y2, TYPE_X2, 2, states[1][k])
+#endif
+#if N_STATES > 2
+    KEEP_RUN(SET_Y3, TYPE_X3, 3, states[2][k])
 #endif
 #ifdef SET_COPY
-    KEEP(SET_COPY, TYPE_COPY, 0, i, Y0(i));
+    KEEP_RUN(SET_COPY, TYPE_COPY, 0, Y0(first + k))
 #endif
   }
 }
