@@ -133,12 +133,13 @@ static uint32_t keep_accelerators(found *all, uint32_t n) {
   return n_kept ? n_kept : n;
 }
 
-/* pocl, which makes devices of processors, would take all of them for every rank. It reads these when it is
- * first asked, 3.1 the first and later ones the second; and puts what it builds for groups of ours beside
- * what serves any into what is kept of a program. What users set stays. */
+/* pocl, which makes devices of processors, would take all of them for every rank: it gets the threads of the
+ * plan, and one that copies beside them. It reads these when it is first asked, 3.1 the first and later ones
+ * the second; and puts what it builds for groups of ours beside what serves any into what is kept of a
+ * program. What users set stays. */
 static void advise_pocl(const nxk_device_options *options) {
   char n_threads[16];
-  snprintf(n_threads, sizeof n_threads, "%u", options->n_threads);
+  snprintf(n_threads, sizeof n_threads, "%u", options->n_threads + 1);
   if (options->n_threads) {
     setenv("POCL_MAX_PTHREAD_COUNT", n_threads, 0);
     setenv("POCL_CPU_MAX_CU_COUNT", n_threads, 0);
