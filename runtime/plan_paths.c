@@ -37,6 +37,7 @@ bool nxr_plan_paths_allowed(const nx_plan *plan, const char *directory, const ch
                {nx_plan_text(plan, names->checkpoints), "checkpoint.directory"},
                {nx_plan_text(plan, names->tensorboard), "run.tensorboard"},
                {nx_plan_text(plan, names->wandb), "run.wandb"},
+               {nx_plan_text(plan, names->profile_directory), "run.profile_directory"},
                {nx_plan_text(plan, names->load), "checkpoint.load"},
                {nx_plan_string(plan, plan->run->init_from), "run.init_from"},
                {nx_plan_string(plan, plan->run->adapter_from), "lora.init_from"}};
@@ -46,5 +47,6 @@ bool nxr_plan_paths_allowed(const nx_plan *plan, const char *directory, const ch
     if (!allows_source(plan, &plan->sources[i], fault)) return false;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_RECIPES]; i++)
     if (!allows_tokenizer(nx_plan_string(plan, plan->recipes[i].tokenizer), fault)) return false;
-  return allows_tokenizer(nx_plan_text(plan, names->tokenizer), fault);
+  return allows_tokenizer(nx_plan_text(plan, names->tokenizer), fault) &&
+         allows_tokenizer(nx_plan_text(plan, names->tokenizer_merges), fault);
 }

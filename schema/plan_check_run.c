@@ -62,13 +62,24 @@ bool nx_check_provenance(const nx_checker *check, uint32_t index) {
   return true;
 }
 
+static bool has_texts(const nx_plan *plan, const uint32_t *texts, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!nx_is_provenance_text(plan, texts[i])) return false;
+  return true;
+}
+
 static bool has_wandb_names(const nx_plan *plan) {
   const nx_run_names *names = plan->run_names;
   const uint32_t texts[] = {names->wandb,      names->wandb_project, names->wandb_entity,
                             names->wandb_name, names->wandb_group,   names->wandb_tags};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    if (!nx_is_provenance_text(plan, texts[i])) return false;
-  return names->wandb_every > 0 && names->reserved == 0;
+  return has_texts(plan, texts, sizeof texts / sizeof *texts) && names->wandb_every > 0;
+}
+
+static bool has_tokenizer_names(const nx_plan *plan) {
+  const nx_run_names *names = plan->run_names;
+  const uint32_t texts[] = {names->tokenizer, names->tokenizer_merges, names->tokenizer_pattern,
+                            names->tokenizer_special};
+  return has_texts(plan, texts, sizeof texts / sizeof *texts);
 }
 
 bool nx_check_run_counts(const nx_checker *check) {
@@ -105,7 +116,8 @@ bool nx_check_run_counts(const nx_checker *check) {
       !nx_is_provenance_text(plan, names->load) || names->load_weights > 1 || names->load_required > 1 ||
       names->schedule > NX_SCHEDULE_OF_CHECKPOINT || names->save_optimizer > 1 ||
       !(names->stop_after_s >= 0) || !isfinite(names->stop_after_s) ||
-      !nx_is_provenance_text(plan, names->profile_ranks) || !nx_is_provenance_text(plan, names->tokenizer) ||
+      !nx_is_provenance_text(plan, names->profile_ranks) ||
+      !nx_is_provenance_text(plan, names->profile_directory) || !has_tokenizer_names(plan) ||
       names->load_states > 1 || names->profile_first > names->profile_last ||
       (names->profile_first == 0) != (names->profile_last == 0))
     return nx_flaw(check, names, "the run's names are malformed");

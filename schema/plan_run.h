@@ -204,9 +204,14 @@ typedef struct nx_run_names {
   uint32_t wandb_every; /* steps */
   uint32_t wandb_project, wandb_entity, wandb_name, wandb_group; /* texts; "": not said */
   uint32_t wandb_tags;  /* text: with line feeds between them */
-  uint32_t reserved;
+  /* What the tokenizer's own file does not say. */
+  uint32_t tokenizer_merges;    /* text: a file; "": merges.txt beside the vocabulary */
+  uint32_t tokenizer_pattern;   /* text: of words; "": that which is usual */
+  uint32_t tokenizer_special;   /* text: special tokens, with line feeds between them; "": the usual ones */
+  uint32_t tokenizer_n_special; /* ids of special tokens; 0: as many as is usual */
+  uint32_t profile_directory;   /* text: where profiles are written; "": profile in the run's */
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 216, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 232, "plan run names");
 
 /* Of tensors that a folder of weights lacks, or has beyond the plan's: a mistake, or said, or passed over. */
 typedef enum nx_strictness {

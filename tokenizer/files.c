@@ -15,12 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-  PATH_BYTES = 4096,
-  N_TOKENIZERS = 6 /* of the names, which hold a tokenizer */,
-  N_MERGES = 6,
-  N_ROLES = 7
-};
+enum { PATH_BYTES = 4096, N_MERGES = NXT_N_TOKENIZER_FILES, N_ROLES = N_MERGES + 1 };
 
 const char *const nxt_file_names[] = {"tokenizer.json",
                                       "tokenizer.model",
@@ -28,6 +23,7 @@ const char *const nxt_file_names[] = {"tokenizer.json",
                                       "qwen.tiktoken",
                                       "tiktoken.model",
                                       "tekken.json",
+                                      "ranks.json",
                                       "merges.txt",
                                       "special_tokens_map.json",
                                       "tokenizer_config.json",
@@ -54,7 +50,7 @@ static void join(char path[PATH_BYTES], const char *folder, const char *name) {
 bool nxt_is_there(const char *path) {
   char inside[PATH_BYTES];
   if (!is_folder(path)) return is_file(path);
-  for (int i = 0; i < N_TOKENIZERS; i++) {
+  for (int i = 0; i < NXT_N_TOKENIZER_FILES; i++) {
     join(inside, path, nxt_file_names[i]);
     if (is_file(inside)) return true;
   }
@@ -89,6 +85,7 @@ static const char *usual_name(const nxt_text *text) {
                      : json_object_get(root, "model")  ? "tokenizer.json"
                      : json_object_get(root, "config") ? "tekken.json"
                      : json_is_object(root)            ? "vocab.json"
+                     : json_is_array(root)             ? "ranks.json"
                                                        : NULL;
   json_decref(root);
   return name;
@@ -116,7 +113,7 @@ static bool copy_beside(const char *from, int first, const char *folder, nx_faul
 }
 
 static bool is_usual(const char *name) {
-  for (int i = 0; i < N_TOKENIZERS; i++)
+  for (int i = 0; i < NXT_N_TOKENIZER_FILES; i++)
     if (strcmp(name, nxt_file_names[i]) == 0) return true;
   return false;
 }
@@ -131,6 +128,10 @@ bool nxt_copy_files(const char *path, const char *folder, nx_fault *fault) {
   return copy_file(path, folder, NULL, fault) &&
          (!is_file(merges) || copy_file(merges, folder, nxt_file_names[N_MERGES], fault)) &&
          copy_beside(from, N_ROLES, folder, fault);
+}
+
+bool nxt_copy_merges(const char *path, const char *folder, nx_fault *fault) {
+  return !is_file(path) || copy_file(path, folder, nxt_file_names[N_MERGES], fault);
 }
 
 /* ---- bytes ---- */

@@ -4,6 +4,7 @@
 #include "schema/plan_check.h"
 #include "tokenizer/added.h"
 #include "tokenizer/bpe.h"
+#include "tokenizer/files.h"
 #include "tokenizer/memory.h"
 #include "tokenizer/open_models.h"
 #include "tokenizer/open_roles.h"
@@ -95,14 +96,10 @@ nxt_decoder *nxt_add_decoder(nxt_tokenizer *tokenizer) {
   return &tokenizer->decoders[n];
 }
 
-/* Files that a folder may hold a tokenizer in, the better ones first. */
-static const char *const names[] = {"tokenizer.json", "tokenizer.model", "vocab.json", "qwen.tiktoken",
-                                    "tiktoken.model", "tekken.json"};
-
 static bool find_in_folder(nxt_reading *reading) {
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+  for (int i = 0; i < NXT_N_TOKENIZER_FILES; i++) {
     struct stat status;
-    snprintf(reading->inside, sizeof reading->inside, "%s/%s", reading->path, names[i]);
+    snprintf(reading->inside, sizeof reading->inside, "%s/%s", reading->path, nxt_file_names[i]);
     if (stat(reading->inside, &status) != 0) continue;
     reading->path = reading->inside;
     return true;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The two texts of a merge: ["a", "b"], or "a b". */
 typedef struct merge {
@@ -232,7 +233,9 @@ void nxt_merges_beside(const char *vocab, char *path, size_t room) {
 
 bool nxt_open_vocab_json(nxt_reading *reading, const json_t *vocab) {
   char path[4096];
-  nxt_merges_beside(reading->path, path, sizeof path);
+  const char *said = reading->unsaid != NULL ? reading->unsaid->merges : NULL;
+  if (said != NULL && access(said, F_OK) == 0) snprintf(path, sizeof path, "%s", said);
+  else nxt_merges_beside(reading->path, path, sizeof path);
   nxt_reading beside = {.tokenizer = reading->tokenizer, .path = path, .fault = reading->fault};
   nxt_tokenizer *tokenizer = reading->tokenizer;
   nxt_text text = {0};

@@ -41,6 +41,7 @@ void nxt_close(nxt_tokenizer *tokenizer);
 
 /* What files of ranks leave unsaid. */
 typedef struct nxt_unsaid {
+  const char *merges;  /* of vocab.json: the file of its merges; NULL or not there: merges.txt beside it */
   const char *pattern; /* gpt2, cl100k, llama3, o200k, qwen, tekken, Megatron's v1 and v2, or Rust's own text;
                           NULL: it follows from the number of ranks */
   const char *const *special; /* NULL behind the last: ids behind the ranks; of a list in JSON before them */

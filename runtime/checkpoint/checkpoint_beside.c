@@ -30,6 +30,32 @@ void nxr_tokenizer_find(const nx_plan *plan, const char *first, char path[NXR_PA
   take(nx_plan_string(plan, plan->run->init_from), "/", path);
 }
 
+enum { MOST_SPECIAL = 4096 };
+
+static const char *text_or_null(const nx_plan *plan, uint32_t text) {
+  const char *said = nx_plan_text(plan, text);
+  return said[0] != '\0' ? said : NULL;
+}
+
+nxt_tokenizer *nxr_tokenizer_open(const nx_plan *plan, const char *path, nx_fault *fault) {
+  const nx_run_names *names = plan->run_names;
+  const char *special[MOST_SPECIAL + 1];
+  char *rest, *words = strdup(nx_plan_text(plan, names->tokenizer_special));
+  size_t n = 0;
+  for (char *word = words ? strtok_r(words, "\n", &rest) : NULL; word != NULL && n < MOST_SPECIAL;
+       word = strtok_r(NULL, "\n", &rest))
+    special[n++] = word;
+  special[n] = NULL;
+  const nxt_unsaid unsaid = {.merges = text_or_null(plan, names->tokenizer_merges),
+                             .pattern = text_or_null(plan, names->tokenizer_pattern),
+                             .special = n > 0 ? special : NULL,
+                             .n_special = names->tokenizer_n_special,
+                             .n_ids = (uint32_t)plan->run->vocab};
+  nxt_tokenizer *tokenizer = nxt_open_ranks(path, &unsaid, fault);
+  free(words);
+  return tokenizer;
+}
+
 /* ---- files ---- */
 
 bool nxr_write_text(const char *folder, const char *name, const char *text, nxr_fault *fault) {
@@ -53,15 +79,15 @@ static bool write_json(const char *folder, const char *name, const json_t *objec
 
 /* The ids with which texts begin and end, as transformers calls them; none that no file says, or the model
  * lacks. */
-static json_t *find_roles(const char *tokenizer, uint64_t vocab) {
+static json_t *find_roles(const nx_plan *plan, const char *tokenizer) {
   static const char *const keys[] = {
       [NXT_BOS] = "bos_token_id", [NXT_EOS] = "eos_token_id", [NXT_PAD] = "pad_token_id"};
   json_t *roles = json_object();
   nx_fault none = {.text = ""};
-  nxt_tokenizer *opened = tokenizer[0] != '\0' ? nxt_open(tokenizer, &none) : NULL;
+  nxt_tokenizer *opened = tokenizer[0] != '\0' ? nxr_tokenizer_open(plan, tokenizer, &none) : NULL;
   for (nxt_role role = NXT_BOS; opened && role <= NXT_PAD; role++) {
     uint32_t id;
-    if (nxt_role_id(opened, role, &id) && id < vocab)
+    if (nxt_role_id(opened, role, &id) && id < plan->run->vocab)
       json_object_set_new(roles, keys[role], json_integer(id));
   }
   if (opened) nxt_close(opened);
@@ -83,9 +109,14 @@ static bool write_generation_config(const char *folder, json_t *roles, nxr_fault
   return write_json(folder, NXR_GENERATION_CONFIG, roles, fault);
 }
 
-static bool copy_tokenizer(const char *tokenizer, const char *folder, nxr_fault *fault) {
+/* Of files of one name the first stays: the merges that the plan names. */
+static bool copy_tokenizer(const nx_plan *plan, const char *tokenizer, const char *folder, nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
-  return tokenizer[0] == '\0' || nxt_copy_files(tokenizer, folder, &wrong) ||
+  const char *named = nx_plan_text(plan, plan->run_names->tokenizer);
+  const char *merges = nx_plan_text(plan, plan->run_names->tokenizer_merges);
+  return tokenizer[0] == '\0' ||
+         ((strcmp(tokenizer, named) != 0 || nxt_copy_merges(merges, folder, &wrong)) &&
+          nxt_copy_files(tokenizer, folder, &wrong)) ||
          nxr_fault_set(fault, "%s", wrong.text);
 }
 
@@ -96,8 +127,8 @@ bool nxr_beside_write(const char *folder, const nx_plan *plan, nxr_fault *fault)
   if (adapter[0] != '\0' && !nxr_write_text(folder, NXR_ADAPTER_CONFIG, adapter, fault)) return false;
   if (plan->run_names->rules & NX_RUN_BARE_WEIGHTS) return true;
   nxr_tokenizer_find(plan, NULL, tokenizer);
-  json_t *roles = find_roles(tokenizer, plan->run->vocab);
-  bool good = copy_tokenizer(tokenizer, folder, fault) &&
+  json_t *roles = find_roles(plan, tokenizer);
+  bool good = copy_tokenizer(plan, tokenizer, folder, fault) &&
               (!has_base || (write_model_config(folder, plan, roles, fault) &&
                              write_generation_config(folder, roles, fault)));
   json_decref(roles);

@@ -6,6 +6,7 @@
 #define NXR_CHECKPOINT_BESIDE_H
 
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "tokenizer/tokenizer.h"
 
 #define NXR_GENERATION_CONFIG "generation_config.json"
 
@@ -13,6 +14,8 @@
  * what nxdata made the plan's datasets with, or left beside them; the folder of the weights that the run
  * begins with. "" where there is none. */
 void nxr_tokenizer_find(const nx_plan *plan, const char *first, char path[NXR_PATH_BYTES]);
+/* What was found, with what the plan says of it that its file does not. NULL: *fault says why. */
+nxt_tokenizer *nxr_tokenizer_open(const nx_plan *plan, const char *path, nx_fault *fault);
 
 /* A new file of the folder, synced. */
 bool nxr_write_text(const char *folder, const char *name, const char *text, nxr_fault *fault);

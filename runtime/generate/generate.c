@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/generate/generate.h"
 
+#include "runtime/checkpoint/checkpoint_beside.h"
 #include "runtime/step/number.h"
 #include "tokenizer/tokenizer.h"
 
@@ -127,19 +128,19 @@ static bool check_prompt(const nx_run *run, const reader *r, const char *path, n
   return true;
 }
 
-static bool open_reader(reader *r, const nx_run *run, const char *prompt, const char *path,
+static bool open_reader(reader *r, const nx_plan *plan, const char *prompt, const char *path,
                         nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
   if (path[0] == '\0')
     return nxr_fault_set(
         fault, "--generate: no tokenizer stands beside the checkpoint or the dataset: name its file or "
                "folder in run.tokenizer, and compile the plan again");
-  r->tokenizer = nxt_open(path, &wrong);
+  r->tokenizer = nxr_tokenizer_open(plan, path, &wrong);
   if (r->tokenizer == NULL) return nxr_fault_set(fault, "%s", wrong.text);
   r->encoder = nxt_encoder_open(r->tokenizer);
   if (!nxt_encode(r->encoder, prompt, strlen(prompt), 0, &r->ids, &wrong))
     return nxr_fault_set(fault, "--generate: %s", wrong.text);
-  return check_prompt(run, r, path, fault);
+  return check_prompt(plan->run, r, path, fault);
 }
 
 static void close_reader(reader *r) {
@@ -197,7 +198,7 @@ static bool continue_text(nxr_exec *exec, const nxr_generation *asked, const rea
 bool nxr_generate(nxr_exec *exec, const nxr_generation *asked, const char *path, nxr_fault *fault) {
   nxr_world *world = exec->machine->world;
   reader r = {0};
-  if (world->rank == 0) open_reader(&r, exec->machine->plan->run, asked->prompt, path, fault);
+  if (world->rank == 0) open_reader(&r, exec->machine->plan, asked->prompt, path, fault);
   bool good = nxr_world_agree(world, fault) && continue_text(exec, asked, &r, fault);
   close_reader(&r);
   return good;

@@ -228,7 +228,8 @@ bool nxr_profile_write(nxr_profile *profile, const char *directory, nxr_fault *f
   char folder[NXR_PATH_BYTES], path[NXR_PATH_BYTES + 64];
   uint64_t start_ns = 0;
   profile->recording = false;
-  snprintf(folder, sizeof folder, "%s/profile", directory);
+  const char *named = nx_plan_text(profile->plan, profile->plan->run_names->profile_directory);
+  snprintf(folder, sizeof folder, "%s%s", named[0] ? named : directory, named[0] ? "" : "/profile");
   snprintf(path, sizeof path, "%s/steps-%" PRIu64 "-%" PRIu64 ".json", folder, profile->first, profile->last);
   bool good = nxr_world_all(world, world->rank != 0 || nxr_folder_make(folder, fault));
   if (profile->n > 0)

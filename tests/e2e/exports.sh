@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the files of a checkpoint's weights may be: several with an index, or in the type in which the model computes with
-# the master weights beside them. Runs go on from each as from one file, on other meshes too. TAP.
+# the master weights beside them. Runs go on from each as from one file, on other meshes too. And the tokenizer beside
+# them, of which the plan may say what no file of it does. TAP.
 # usage: exports.sh NXRUN NXCFG NXDATA MPIEXEC
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -95,4 +96,40 @@ report 'there is no master either' $?
 plan loaded 1 checkpoint.load=light checkpoint.weights_only=true
 expect 'and their weights begin a run' 0 'begins with the weights of light/checkpoints/step-000006' \
   "$nxrun" loaded.bin --dir loaded
+
+# A vocabulary and its merges under names of their own, as Megatron-LM's options have them.
+mkdir words pairs
+{ echo '{'; sed -n '/"vocab": {/,/}/{s/^ *"vocab": {//; /[:]/p}' data.tokenizer/tokenizer.json | sed '$s/,*$/,/'
+  echo '"AB": 256, "<|endoftext|>": 257 }'; } >words/gpt2-vocab.json
+printf '#version: 0.2\nA B\n' >pairs/gpt2-merges.txt
+megatron() { # NAME OPTION...
+  name=$1
+  shift
+  echo "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 16 \
+    --max-position-embeddings 16 --micro-batch-size 1 --global-batch-size 4 --train-iters 2 --eval-iters 0 --lr 1e-3 \
+    --lr-decay-style constant --bf16 --data-path data --split 1,0,0 --save $name --save-interval 2 $*" >"$name.sh"
+  "$nxcfg" plan "$name.sh" -o "$name.bin" --set nx:model.vocab=270 >out 2>&1 && "$nxrun" "$name.bin" --dir "$name" >out 2>&1
+}
+megatron pairs_run --tokenizer-type GPT2BPETokenizer --vocab-file words/gpt2-vocab.json --merge-file pairs/gpt2-merges.txt &&
+  cmp words/gpt2-vocab.json pairs_run/checkpoints/step-000002/vocab.json >out &&
+  cmp pairs/gpt2-merges.txt pairs_run/checkpoints/step-000002/merges.txt >out
+report 'a vocabulary and merges that stand elsewhere are beside the weights' $?
+"$nxrun" pairs_run.bin --dir pairs_run --generate ABAB --tokens 1 >said 2>out && grep -q '^ABAB' said
+report 'and text is read with them' $?
+rm -r pairs_run/checkpoints/step-000002/vocab.json pairs/gpt2-merges.txt
+expect 'without them it is said which file is missing' 1 'words/gpt2-merges.txt: No such file' \
+  "$nxrun" pairs_run.bin --dir pairs_run --generate ABAB --tokens 1
+
+# Ranks alone, of which only the command says how words are found and what the special tokens are.
+{ echo '['; for byte in $(seq 0 255); do
+  printf '{"rank": %d, "token_bytes": "%s"}%s\n' "$byte" "$(printf "\\$(printf %03o "$byte")" | base64)" \
+    "$([ "$byte" = 255 ] || echo ,)"
+done; echo ']'; } >ranks.json
+megatron ranks_run --tokenizer-type TikTokenizer --tokenizer-model ranks.json --tiktoken-pattern v1 \
+  --tiktoken-num-special-tokens 10 --tiktoken-special-tokens '\<unk\>' '\<s\>' '\</s\>'
+report 'ranks of tokens, and what else Megatron-LM says of them' $?
+grep -q '"eos_token_id": 2' ranks_run/checkpoints/step-000002/generation_config.json
+report 'special tokens have the ids that they have there' $?
+"$nxrun" ranks_run.bin --dir ranks_run --generate 'AB 12' --tokens 1 >said 2>out && grep -q '^AB 12' said
+report 'and text is read with them' $?
 finish

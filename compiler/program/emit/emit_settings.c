@@ -150,21 +150,34 @@ static const char *join_numbers(nxc_emitter *e, nxc_setting_id id) {
   return text;
 }
 
+/* A list of words, with line feeds between them. */
+static const char *join_words(nxc_emitter *e, nxc_setting_id id) {
+  size_t n = 0;
+  const nxc_value *words = nxc_has(e->settings, id) ? nxc_list(e->settings, id, &n) : NULL;
+  const char *joined = "";
+  for (size_t i = 0; i < n; i++)
+    joined = nxc_arena_printf(e->arena, "%s%s%s", joined, i ? "\n" : "", words[i].text);
+  return joined;
+}
+
+static void emit_tokenizer(nxc_emitter *e, nx_run_names *names) {
+  const nxc_settings *s = e->settings;
+  names->tokenizer = nxc_emit_provenance_text(e, tokenizer_of(s));
+  names->tokenizer_merges = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_TOKENIZER_MERGES));
+  names->tokenizer_pattern = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_TOKENIZER_PATTERN));
+  names->tokenizer_special = nxc_emit_provenance_text(e, join_words(e, NX_SETTING_RUN_TOKENIZER_SPECIAL));
+  names->tokenizer_n_special = (uint32_t)int_or_none(s, NX_SETTING_RUN_TOKENIZER_SPECIAL_IDS);
+}
+
 static void emit_wandb(nxc_emitter *e, nx_run_names *names) {
   const nxc_settings *s = e->settings;
-  size_t n_tags = 0;
-  const nxc_value *tags = NULL;
-  if (nxc_has(s, NX_SETTING_RUN_WANDB_TAGS)) tags = nxc_list(s, NX_SETTING_RUN_WANDB_TAGS, &n_tags);
-  const char *joined = "";
-  for (size_t i = 0; i < n_tags; i++)
-    joined = nxc_arena_printf(e->arena, "%s%s%s", joined, i ? "\n" : "", tags[i].text);
   names->wandb = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB));
   names->wandb_every = (uint32_t)nxc_int(s, NX_SETTING_RUN_WANDB_EVERY);
   names->wandb_project = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB_PROJECT));
   names->wandb_entity = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB_ENTITY));
   names->wandb_name = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB_NAME));
   names->wandb_group = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_WANDB_GROUP));
-  names->wandb_tags = nxc_emit_provenance_text(e, joined);
+  names->wandb_tags = nxc_emit_provenance_text(e, join_words(e, NX_SETTING_RUN_WANDB_TAGS));
 }
 
 static uint32_t schedule_rule_of(const nxc_settings *s) {
@@ -201,13 +214,15 @@ void nxc_emit_run_names(nxc_emitter *e) {
       .profile_last = profiles ? (uint64_t)nxc_int(s, NX_SETTING_RUN_PROFILE_LAST) : 0,
       .profile_ranks =
           nxc_emit_provenance_text(e, profiles ? join_numbers(e, NX_SETTING_RUN_PROFILE_RANKS) : ""),
+      .profile_directory =
+          nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_PROFILE_DIRECTORY)),
       .stop_every = (uint32_t)int_or_none(s, NX_SETTING_RUN_STOP_EVERY),
       .stop_after_s = limited ? 60 * nxc_number(s, NX_SETTING_RUN_STOP_AFTER_MINUTES) : 0,
       .file_bytes = (uint64_t)nxc_int(s, NX_SETTING_CHECKPOINT_FILE_BYTES),
-      .tokenizer = nxc_emit_provenance_text(e, tokenizer_of(s)),
       .rules = find_rules(s)};
   emit_kept(e, &names);
   emit_saves(e, &names);
+  emit_tokenizer(e, &names);
   emit_wandb(e, &names);
   nxc_emit_record(e, NX_SECTION_RUN_NAMES, &names);
 }
