@@ -11,8 +11,8 @@
 #include "compiler/config/init_from.h"
 #include "compiler/config/launches.h"
 #include "compiler/config/model_config.h"
+#include "compiler/config/refuse_settings.h"
 #include "compiler/config/rules/presets.h"
-#include "compiler/settings/refusal.h"
 #include "compiler/config/binding/version.h"
 #include "compiler/config/world.h"
 #include "compiler/diagnostics/allow.h"
@@ -318,30 +318,6 @@ static bool apply_rules(compilation *c) {
   return nxc_rules_check(&out->rules) && ok;
 }
 
-/* Whether the option that gave this setting was refused already, in the dialect's own words. */
-static bool refused_as_option(compilation *c, nxc_setting_id id) {
-  const char *option = nxc_settings_from(c->out->settings, id)->option;
-  const nxc_bound *bound = option ? nxc_binding_find(c->out->binding, option) : NULL;
-  if (option != NULL && bound == NULL) bound = nxc_binding_find_model(c->out->binding, option);
-  return bound != NULL && bound->refused;
-}
-
-/* What the settings catalogue itself says that nxrun cannot execute, whatever the dialect. */
-static void refuse_settings(compilation *c) {
-  for (size_t id = 0; id < NX_N_SETTINGS; id++) {
-    const nxc_setting_row *row = &nxc_setting_rows[id];
-    if (!nxc_setting_is_refused(c->out->settings, (nxc_setting_id)id)) continue;
-    if (refused_as_option(c, (nxc_setting_id)id)) continue;
-    const char *name = nxc_setting_name_in_dialect(c->out->settings, (nxc_setting_id)id);
-    const char *setting = strcmp(name, row->path) ? nxc_arena_printf(c->arena, " (%s)", row->path) : "";
-    nxc_report(c->sink, "NX1401", c->request->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
-               nxc_settings_span(c->out->settings, (nxc_setting_id)id),
-               row->instead ? nxc_arena_printf(c->arena, "use %s", row->instead) : "give it another value",
-               "nxrun cannot execute %s%s: %s: %s", name, setting,
-               nxc_settings_show(c->out->settings, (nxc_setting_id)id), row->why ? row->why : "not yet");
-  }
-}
-
 /* -- comments that allow nothing ------------------------------------------------------------------------- */
 
 /* What was not judged cannot be found: skipped rules, and what only `plan` looks for. */
@@ -398,7 +374,7 @@ bool nxc_compile_settings(nxc_arena *arena, const nxc_request *request, nxc_sink
   nxc_init_from_check(compiled->binding);
   nxc_world_note_other(c.arena, c.out, c.sink);
   nxc_environment_warn(arena, request, compiled, sink);
-  refuse_settings(&c);
+  nxc_refuse_settings(arena, request, compiled, sink);
   report_unused_comments(&c);
   return nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0 && ruled && !compiled->unreadable;
 }
