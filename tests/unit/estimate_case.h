@@ -3,8 +3,11 @@
 #ifndef NX_TESTS_ESTIMATE_CASE_H
 #define NX_TESTS_ESTIMATE_CASE_H
 
+#include "compiler/estimate/memory.h"
 #include "compiler/estimate/system.h"
 #include "tests/unit/program_case.h"
+
+#include <math.h>
 
 #define MODEL                                                                                                \
   "model.layers=24 model.hidden=2048 model.heads=16 model.kv_heads=16 model.head_dim=128 "                   \
@@ -28,6 +31,15 @@ static inline estimate estimate_of(const char *system, const char *changes) {
   if (!read) fail_msg("%s: %s", changes, nxc_sink_finding(e.c.sink, 0)->message);
   e.sizes = nxc_sizes_read(&e.training, e.c.settings);
   return e;
+}
+
+static inline nxc_own_memory first_stage(const estimate *e) {
+  return nxc_own_memory_of_stage(e->system, &e->sizes, &e->training, 0, e->c.arena);
+}
+
+static inline void near_to(const char *what, double found, double wanted, double share) {
+  if (fabs(found - wanted) > share * wanted)
+    fail_msg("%s: %.4g bytes, wanted %.4g within %.2g", what, found, wanted, share);
 }
 
 #endif
