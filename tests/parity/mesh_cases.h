@@ -6,14 +6,16 @@
 
 #include "tests/parity/mesh_layouts.h"
 
+#define PAIRS "preferences/pairs" /* texts and their answers */
 /* `exact`: the meshes sum in the same order, so all numbers have the same bits. `like`: what they are
- * compared with, where that is not one rank. */
+ * compared with, where that is not one rank. `data`: of what was recorded, where it is not `tokens`. */
 static const struct family {
   const char *name, *overrides;
   const mesh *meshes;
   size_t n_meshes;
   bool exact;
   const mesh *like;
+  const char *data;
 } families[] = {
     {"zero", "", zero, sizeof zero / sizeof *zero},
     {"zero-tied", SET("model.tied_embeddings", "true"), zero_few, 3},
@@ -206,6 +208,20 @@ static const struct family {
     {"form-further-tied", LAYERS("4") SET("model.predict_depth", "1") SET("model.tied_embeddings", "true"),
      formed, 4},
     {"experts-between", MIXTURE("2") LAYERS("4") " --set 'nx:moe.pattern=([0]+[1])*2'", staged_experts, 2},
+    {"further-chunks", LAYERS("4") SET("model.predict_depth", "2"), tuned_few + 1, 1},
+    {"elastic-chunks", LAYERS("4") SET("run.reproducible", "elastic") SET("batch.micro", "2"), tuned_few + 1,
+     1, true},
+    {"lora", LORA, tuned, TUNED},
+    {"lora-experts", LORA MIXTURE("2") SET("lora.modules", "[q_proj,gate_proj,up_proj,down_proj]"),
+     tuned_experts, TUNED_EXPERTS},
+    {"qlora", QLORA, tuned, TUNED},
+    {"dpo", DPO LORA, tuned, TUNED, false, NULL, PAIRS},
+    {"answers", ANSWERS, tuned, TUNED, false, NULL, PAIRS},
+    {"lora-gpt2", LORA GPT2 LAYERS("4") SET("lora.bias", "all"), tuned_few, 3},
+    {"qlora-answers", QLORA ANSWERS LAYERS("4"), tuned_few, 3, false, NULL, PAIRS},
+    {"dpo-whole", DPO LAYERS("4"), tuned_few, 3, false, NULL, PAIRS},
+    {"orpo-experts", SET("alignment.strategy", "orpo") MIXTURE("2"), tuned_experts, TUNED_EXPERTS, false,
+     NULL, PAIRS},
 };
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const double tolerance = 1e-5; /* relative, fp32 */
 static const double weight_tolerance = 1e-4;
@@ -42,9 +43,9 @@ static training request_of(const char *folder, const mesh *at, const char *overr
                     .gradients = true};
 }
 
-static void compile(const char *name, const char *family, const mesh *at, int delay) {
+static void compile_on(const char *data, const char *name, const char *family, const mesh *at, int delay) {
   char overrides[4096];
-  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/tokens]' %s %s", recorded, family,
+  snprintf(overrides, sizeof overrides, "--set 'nx:data.path=[%s/%s]' %s %s", recorded, data, family,
            at->overrides);
   if (n_jobs == JOBS_MAX) tap_bail("more than %d trainings", JOBS_MAX);
   job *made = &jobs[n_jobs++];
@@ -52,6 +53,10 @@ static void compile(const char *name, const char *family, const mesh *at, int de
   snprintf(made->folder, sizeof made->folder, "meshes-%s", name);
   const training request = request_of(made->folder, at, overrides);
   training_compile(&request);
+}
+
+static void compile(const char *name, const char *family, const mesh *at, int delay) {
+  compile_on("tokens", name, family, at, delay);
 }
 
 /* All jobs, those of as many ranks together. */
@@ -79,10 +84,14 @@ static bool same_gradients(const char *expected, const char *actual, double allo
   return training_compare_tensors(a, b, allowed);
 }
 
+/* What was trained: the model, or the adapters beside it. */
 static bool same_weights(const char *expected, const char *actual) {
   char a[512], b[512];
-  snprintf(a, sizeof a, "meshes-%s/run/checkpoints/step-000006/model.safetensors", expected);
-  snprintf(b, sizeof b, "meshes-%s/run/checkpoints/step-000006/model.safetensors", actual);
+  const char *file = "model.safetensors";
+  snprintf(a, sizeof a, "meshes-%s/run/checkpoints/step-000006/%s", expected, file);
+  if (access(a, F_OK) != 0) file = "adapter_model.safetensors";
+  snprintf(a, sizeof a, "meshes-%s/run/checkpoints/step-000006/%s", expected, file);
+  snprintf(b, sizeof b, "meshes-%s/run/checkpoints/step-000006/%s", actual, file);
   return training_compare_tensors(a, b, weight_tolerance);
 }
 
@@ -110,12 +119,13 @@ static const mesh *like(const struct family *family) {
 }
 
 static void compile_family(const struct family *family) {
+  const char *data = family->data ? family->data : "tokens";
   char name[128];
   snprintf(name, sizeof name, "%s-%s", family->name, like(family)->name);
-  compile(name, family->overrides, like(family), 0);
+  compile_on(data, name, family->overrides, like(family), 0);
   for (size_t i = 0; i < family->n_meshes; i++) {
     snprintf(name, sizeof name, "%s-%s", family->name, family->meshes[i].name);
-    compile(name, family->overrides, &family->meshes[i], 0);
+    compile_on(data, name, family->overrides, &family->meshes[i], 0);
   }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
+#include "compiler/program/pipeline/pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,42 @@ static uint64_t place_for_good(planner *p, nx_arena_kind arena) {
   return end;
 }
 
+/* The place that chunks before this one gave to a value of its name; `taken` by no other of this chunk. */
+static nxc_named_place *named_place(const nxc_pipeline *all, const nxc_named_place *wanted, bool *taken,
+                                    size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const nxc_named_place *place = &all->places[i];
+    if (taken[i] || place->arena != wanted->arena || place->bytes != wanted->bytes) continue;
+    if (strcmp(place->name, wanted->name) != 0) continue;
+    taken[i] = true;
+    return &all->places[i];
+  }
+  return NULL;
+}
+
+/* Chunks of a stage have numbers of the step together, and some have more of them than others, as the last
+ * those of the loss: what has one name has one place, and what is new stands behind. */
+static uint64_t place_by_name(planner *p, nx_arena_kind arena) {
+  nxc_pipeline *all = p->graph->pipeline;
+  const size_t n_before = all->n_places;
+  bool *taken = nxc_arena_array(p->graph->arena, n_before + 1, sizeof *taken);
+  uint64_t end = 0;
+  for (size_t i = 0; i < n_before; i++)
+    if (all->places[i].arena == arena) end = all->places[i].offset + all->places[i].bytes;
+  for (nxc_id i = 1; i < p->graph->n_values; i++) {
+    nxc_value_node *value = &p->graph->values[i];
+    const nxc_named_place wanted = {value->name, arena, end, p->lives[i].bytes};
+    if (value->view_of || value->arena != arena || !wanted.bytes || !p->lives[i].used) continue;
+    const nxc_named_place *place = named_place(all, &wanted, taken, n_before);
+    value->offset = place ? place->offset : end;
+    if (place) continue;
+    all->places = nxc_arena_grow(all->arena, all->places, all->n_places, sizeof *all->places);
+    all->places[all->n_places++] = wanted;
+    end += wanted.bytes;
+  }
+  return end;
+}
+
 static void choose_arenas(planner *p) {
   nxc_graph *graph = p->graph;
   bool *is_input = nxc_arena_array(graph->arena, graph->n_values, sizeof *is_input);
@@ -244,6 +281,8 @@ void nxc_memory_plan(nxc_graph *graph) {
         uint64_t need = lay_out(&p, arena, p.start[program], p.start[program + 1]);
         if (need > *bytes) *bytes = need;
       }
+    } else if (arena == NX_ARENA_scalar || arena == NX_ARENA_input) {
+      *bytes = place_by_name(&p, arena);
     } else {
       *bytes = place_for_good(&p, arena);
     }

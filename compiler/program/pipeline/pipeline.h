@@ -24,6 +24,13 @@ typedef struct nxc_phase_node {
   bool compressed;
 } nxc_phase_node;
 
+/* Where a number of the step, or an input, has its place in all chunks that have it. */
+typedef struct nxc_named_place {
+  const char *name;
+  nx_arena_kind arena;
+  uint64_t offset, bytes;
+} nxc_named_place;
+
 struct nxc_pipeline {
   nxc_arena *arena;
   uint32_t n_stages, n_chunks, n_graphs;
@@ -41,6 +48,8 @@ struct nxc_pipeline {
   const nxc_stages *all;  /* where there are several */
   nxc_stages **stages;    /* each list once, so that they are the same where they are equal */
   size_t n_stage_lists;
+  nxc_named_place *places;
+  size_t n_places;
   /* [graphs][chunks]: bytes before the chunk's entries in the table of squared norms */
   int64_t **first_squares;
   uint64_t arena_bytes[NX_N_ARENAS]; /* of the stage that needs most */
