@@ -231,6 +231,31 @@ static void keys_travel_while_attention_runs(void **state) {
   program_end(&c);
 }
 
+/* Products between the last exchange of the first attention's gradients and its wait. */
+static size_t products_while_gradients_come_home(const char *changes) {
+  program_case c;
+  nxc_graph *graph = build(&c, changes);
+  const nxc_program_list *list = &graph->programs[NXC_BACKWARD];
+  size_t n_shifts = 0, at = 0, n = 0;
+  for (; n_shifts < 6; at++) n_shifts += graph->operators[list->operators[at]].op == NX_OP_shift;
+  for (; graph->operators[list->operators[at]].op == NX_OP_matmul; at++, n++)
+    if (!strstr(graph->values[graph->operators[list->operators[at]].args[2]].name, "_weight.grad"))
+      fail_msg("%s stands there", graph->values[graph->operators[list->operators[at]].args[2]].name);
+  assert_int_equal(graph->operators[list->operators[at]].op, NX_OP_wait);
+  program_end(&c);
+  return n;
+}
+
+/* Both of the network's, and that of the attention's output; but not what holds activations that were made
+ * again. */
+static void weights_have_their_gradients_while_those_of_keys_come_home(void **state) {
+  (void)state;
+  assert_int_equal(products_while_gradients_come_home("mesh.world=4 mesh.context=2 attention.ring=true"), 3);
+  assert_int_equal(products_while_gradients_come_home(
+                       "mesh.world=2 mesh.context=2 attention.ring=true recompute.granularity=full"),
+                   0);
+}
+
 static void attention_to_a_part_of_a_sequence_is_caught(void **state) {
   (void)state;
   program_case c;
@@ -314,6 +339,7 @@ int main(void) {
       cmocka_unit_test(a_gradient_that_skips_its_sum_is_caught),
       cmocka_unit_test(a_ring_sums_over_its_ranks),
       cmocka_unit_test(keys_travel_while_attention_runs),
+      cmocka_unit_test(weights_have_their_gradients_while_those_of_keys_come_home),
       cmocka_unit_test(attention_to_a_part_of_a_sequence_is_caught),
       cmocka_unit_test(heads_are_exchanged_and_come_back),
       cmocka_unit_test(a_value_read_too_early_is_caught),

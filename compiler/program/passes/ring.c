@@ -8,7 +8,10 @@
  *
  *   forward    k_t, v_t ─ shift ─▶ k_t+1, v_t+1     attention(q, k_t, v_t) ─ merge ─▶ o, lse
  *   backward   k_t, v_t ─ shift ─▶ k_t+1, v_t+1     attention_grad(do, q, k_t, v_t, o, lse)
- *              dk, dv ─ add ─ shift ─▶ dk, dv       dq ─ add ─▶ dq */
+ *              dk, dv ─ add ─ shift ─▶ dk, dv       dq ─ add ─▶ dq
+ *
+ * While they come home nothing of the ring is left to compute: there run the gradients of the layer's weights
+ * that could have been made before. */
 #include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
 
@@ -18,6 +21,8 @@ typedef struct ring {
   nxc_graph *graph;
   const nxc_operator_node *op; /* that is replaced */
   uint32_t n_rounds;
+  const bool *forward; /* per operator that was there before: it is the forward program's */
+  size_t n_before;
 } ring;
 
 static const char *of_round(const ring *r, const char *name, uint32_t round) {
@@ -93,11 +98,55 @@ static void expand_forward(const ring *r) {
   }
 }
 
+/* ---- what runs while gradients come home ---- */
+
+/* A product of an activation that is kept: what is computed again would take memory for longer. */
+static bool is_weight_gradient(const ring *r, const nxc_operator_node *op) {
+  const nxc_value_node *values = r->graph->values;
+  if (op->n_out != 1 || values[nxc_value_root(r->graph, op->args[op->n_in])].role != NXC_ROLE_GRADIENT)
+    return false;
+  for (uint32_t i = 0; i < op->n_in; i++) {
+    nxc_id producer = values[nxc_value_root(r->graph, op->args[i])].producer;
+    if (producer < r->n_before && r->forward[producer]) return true; /* NX_NONE is greater */
+  }
+  return false;
+}
+
+/* Whether the operator behind touches what the first one writes, or writes what it reads. */
+static bool needs(const nxc_graph *graph, const nxc_operator_node *behind, const nxc_operator_node *first) {
+  for (uint32_t i = 0; i < behind->n_in + behind->n_out; i++)
+    for (uint32_t k = 0; k < first->n_in + first->n_out; k++)
+      if ((i >= behind->n_in || k >= first->n_in) &&
+          nxc_value_root(graph, behind->args[i]) == nxc_value_root(graph, first->args[k]))
+        return true;
+  return false;
+}
+
+/* Takes from the end of the program the gradients of the layer's weights that nothing behind them needs. */
+static nxc_program_list take_weight_gradients(const ring *r, nxc_program_list *program) {
+  const nxc_graph *graph = r->graph;
+  nxc_program_list taken = {0}, left = {0};
+  size_t first = program->n;
+  while (first > 0 && graph->operators[program->operators[first - 1]].layer == r->op->layer) first--;
+  for (size_t i = first; i < program->n; i++) {
+    const nxc_operator_node *op = &graph->operators[program->operators[i]];
+    bool moves = is_weight_gradient(r, op) && !needs(graph, r->op, op);
+    for (size_t k = i + 1; moves && k < program->n; k++)
+      moves = !needs(graph, &graph->operators[program->operators[k]], op);
+    nxc_program_push(r->graph, moves ? &taken : &left, program->operators[i]);
+  }
+  program->n = first;
+  for (size_t i = 0; i < left.n; i++) nxc_program_push(r->graph, program, left.operators[i]);
+  return taken;
+}
+
 static void expand_backward(const ring *r) {
   const nxc_operator_node *op = r->op;
   const nxc_id *out = op->args + op->n_in;
   travellers at = {.k = op->args[2], .v = op->args[3]};
   nxc_id dq = 0, dk = 0, dv = 0, dtable = 0;
+  nxc_program_list *program = &r->graph->programs[NXC_BACKWARD];
+  const nxc_program_list meanwhile = take_weight_gradients(r, program);
   for (uint32_t round = 0; round < r->n_rounds; round++) {
     bool last = round + 1 == r->n_rounds;
     send_on(r, &at, round);
@@ -111,6 +160,14 @@ static void expand_backward(const ring *r) {
     dk = shift(r, add(r, dk, block_dk, 1, "dk.sum", round), last ? out[1] : 0, "dk", round);
     dv = shift(r, add(r, dv, block_dv, 2, "dv.sum", round), last ? out[2] : 0, "dv", round);
   }
+  for (size_t i = 0; i < meanwhile.n; i++) nxc_program_push(r->graph, program, meanwhile.operators[i]);
+}
+
+static const bool *of_forward(const nxc_graph *graph) {
+  const nxc_program_list *program = &graph->programs[NXC_FORWARD];
+  bool *forward = nxc_arena_array(graph->arena, graph->n_operators, sizeof *forward);
+  for (size_t i = 0; i < program->n; i++) forward[program->operators[i]] = true;
+  return forward;
 }
 
 /* Recomputed attention stands in the backward program too. */
@@ -119,13 +176,15 @@ static bool is_forward(const nxc_operator_node *op) {
 }
 
 void nxc_ring(nxc_graph *graph) {
+  const size_t n_before = graph->n_operators;
+  const bool *forward = of_forward(graph);
   for (nxc_program_index program = NXC_FORWARD; program <= NXC_BACKWARD; program++) {
     const nxc_program_list old = graph->programs[program];
     graph->programs[program] = (nxc_program_list){0};
     graph->program = program;
     for (size_t i = 0; i < old.n; i++) {
       const nxc_operator_node op = graph->operators[old.operators[i]];
-      const ring r = {graph, &op, nxc_mesh_size(&graph->mesh, op.group_atoms)};
+      const ring r = {graph, &op, nxc_mesh_size(&graph->mesh, op.group_atoms), forward, n_before};
       graph->origin = op.origin;
       graph->layer = op.layer;
       bool over_ring = nx_op_find(op.op)->class == NX_ATTENTION && op.group_atoms;
