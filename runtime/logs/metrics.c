@@ -44,6 +44,7 @@ static const struct {
 } switched[] = {{"memory_bytes", NX_SHOWS_MEMORY},
                 {"loss_scale", NX_SHOWS_LOSS_SCALE},
                 {"perplexity", NX_SHOWS_PERPLEXITY},
+                {"grad_norm", NX_SHOWS_GRADIENT_NORM},
                 {"world_size", NX_SHOWS_WORLD_SIZE}};
 static const char SPEED[] = "tokens_per_s";
 enum { N_SHOWN = sizeof shown / sizeof *shown };

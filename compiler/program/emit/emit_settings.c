@@ -64,6 +64,7 @@ static uint32_t find_shown(const nxc_settings *s) {
   return (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_MEMORY) ? NX_SHOWS_MEMORY : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_LOSS_SCALE) ? NX_SHOWS_LOSS_SCALE : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_PERPLEXITY) ? NX_SHOWS_PERPLEXITY : 0u) |
+         (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_GRADIENT_NORM) ? NX_SHOWS_GRADIENT_NORM : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_TIMERS) ? NX_SHOWS_TIMERS : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_TENSORBOARD_WORLD_SIZE) ? NX_SHOWS_WORLD_SIZE : 0u);
 }
