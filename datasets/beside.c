@@ -35,15 +35,15 @@ static bool write_lengths(const char *folder, const nxd_standing *standing, nxr_
   return good || nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
 }
 
-bool nxd_write_beside(const char *folder, const char *tokenizer, const nxd_standing *standing,
-                      nxr_fault *fault) {
+bool nxd_write_beside(const char *folder, const char *tokenizer, const nxt_unsaid *unsaid,
+                      const nxd_standing *standing, nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
   bool named = tokenizer && tokenizer[0] != '\0';
   nxd_remove_beside(folder);
   if (!named && standing->n_text_tokens == 0) return true; /* token ids of who knows what */
   if (mkdir(folder, 0777) != 0)
     return nxr_fault_set(fault, "cannot make the folder %s: %s", folder, strerror(errno));
-  if (named ? nxt_copy_files(tokenizer, folder, &wrong) : nxt_write_bytes(folder, &wrong))
+  if (named ? nxt_copy_files(tokenizer, unsaid, folder, &wrong) : nxt_write_bytes(folder, &wrong))
     return write_lengths(folder, standing, fault);
   return nxr_fault_set(fault, "%s", wrong.text);
 }
@@ -61,7 +61,7 @@ bool nxd_copy_beside(const char *from, const char *to, nxr_fault *fault) {
   if (!nxt_is_there(source)) return true;
   if (mkdir(folder, 0777) != 0)
     return nxr_fault_set(fault, "cannot make the folder %s: %s", folder, strerror(errno));
-  return nxt_copy_files(source, folder, &wrong) || nxr_fault_set(fault, "%s", wrong.text);
+  return nxt_copy_files(source, NULL, folder, &wrong) || nxr_fault_set(fault, "%s", wrong.text);
 }
 
 static bool same_bytes(const char *a, const char *b) {

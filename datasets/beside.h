@@ -6,11 +6,12 @@
 #define NXD_BESIDE_H
 
 #include "datasets/journal.h"
+#include "tokenizer/tokenizer.h"
 
 /* Makes the folder for a dataset whose parts are written; none where nothing is known of its texts.
  * `tokenizer` is NULL or "" where each byte was a token. */
-bool nxd_write_beside(const char *folder, const char *tokenizer, const nxd_standing *standing,
-                      nxr_fault *fault);
+bool nxd_write_beside(const char *folder, const char *tokenizer, const nxt_unsaid *unsaid,
+                      const nxd_standing *standing, nxr_fault *fault);
 /* Copies that of one dataset, but text.json, to another made of its documents, whose own is replaced; where
  * there is none there will be none. */
 bool nxd_copy_beside(const char *from, const char *to, nxr_fault *fault);

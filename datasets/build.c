@@ -137,7 +137,7 @@ static void explain_rest(const nxd_writer *writer, nxr_fault *fault) {
 static bool write_beside(const builder *b, nxr_fault *fault) {
   char folder[NXD_PATH_BYTES + 16];
   snprintf(folder, sizeof folder, "%s/tokenizer", b->writer.folder);
-  return nxd_write_beside(folder, b->is->tokenizer, &b->writer.standing, fault);
+  return nxd_write_beside(folder, b->is->tokenizer, b->is->recipe->unsaid, &b->writer.standing, fault);
 }
 
 bool nxd_build_run(const nxd_build *build, nxd_standing *standing, nxr_fault *fault) {

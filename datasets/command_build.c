@@ -6,14 +6,16 @@
 #include "datasets/recipe.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 typedef struct build_options {
   const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod, *completion, *messages, *template,
-      *chosen, *rejected;
+      *chosen, *rejected, *merges, *pattern;
+  nxd_texts special;
   bool add_special, append_eod, lines, force, plain;
   int on_error, too_long, loss_on, prompt_keeps;
-  uint32_t n_workers;
+  uint32_t n_workers, n_special;
   uint64_t limit, max_tokens, max_prompt_tokens, vocab;
 } build_options;
 
@@ -34,11 +36,15 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"--loss-on", NXD_CHOICE, &o->loss_on, "answers|all"},
       {"--max-prompt-tokens", NXD_NUMBER, &o->max_prompt_tokens, "a number of tokens"},
       {"--max-tokens", NXD_NUMBER, &o->max_tokens, "a number of tokens"},
+      {"--merges", NXD_TEXT, &o->merges, "a file of merges"},
       {"--messages", NXD_TEXT, &o->messages, "the name of a field"},
       {"--on-error", NXD_CHOICE, &o->on_error, "stop|skip"},
+      {"--pattern", NXD_TEXT, &o->pattern, "a pattern of words"},
       {"--plain", NXD_FLAG, &o->plain},
       {"--prompt-keeps", NXD_CHOICE, &o->prompt_keeps, "start|end"},
       {"--rejected", NXD_TEXT, &o->rejected, "the name of a field"},
+      {"--special", NXD_TEXTS, &o->special, "the text of a token"},
+      {"--special-ids", NXD_COUNT, &o->n_special, "a number of token ids"},
       {"--split", NXD_TEXT, &o->split, "the name of a split"},
       {"--template", NXD_TEXT, &o->template, "a chat template's file"},
       {"--tokenizer", NXD_TEXT, &o->tokenizer, "a tokenizer's file or folder"},
@@ -121,6 +127,8 @@ static int build(const build_options *o, const nxd_files *files, const nxd_recip
 static int open_and_build(const build_options *o, const nxd_files *files, const char *prefix) {
   nxr_fault fault = {""};
   nxd_recipe recipe = recipe_of(o);
+  const nxt_unsaid unsaid = {o->merges, o->pattern, o->special.items, o->n_special, (uint32_t)o->vocab};
+  recipe.unsaid = &unsaid;
   const char *eod = o->eod ? o->eod : o->append_eod ? "" : NULL;
   nxj_style style = {0};
   int status = STATUS_USAGE;
@@ -137,12 +145,14 @@ int nxd_command_build(int n, char **arguments) {
   build_options options = {0};
   char prefix[NXD_MAX_PREFIX];
   nxd_files files = {0};
-  if (!read_options(&n, arguments, &options)) return STATUS_USAGE;
-  if (n == 0) return nxd_usage("which text? give at least one file, or - for standard input", "");
-  if (options.prefix == NULL) return nxd_usage("where to? give -o PREFIX", "");
-  if (!nxd_read_prefix(options.prefix, prefix)) return nxd_usage("no name for a dataset: ", options.prefix);
-  int status = add_inputs(&files, &options, n, arguments);
+  int status = STATUS_USAGE;
+  if (!read_options(&n, arguments, &options)) ; /* it was said */
+  else if (n == 0) nxd_usage("which text? give at least one file, or - for standard input", "");
+  else if (options.prefix == NULL) nxd_usage("where to? give -o PREFIX", "");
+  else if (!nxd_read_prefix(options.prefix, prefix)) nxd_usage("no name for a dataset: ", options.prefix);
+  else status = add_inputs(&files, &options, n, arguments);
   if (status == STATUS_DONE) status = open_and_build(&options, &files, prefix);
   nxd_files_free(&files);
+  free(options.special.items);
   return status;
 }

@@ -10,7 +10,9 @@
 enum { MANY_DOCUMENTS = 10, BAR = 40, N_BINS = 33 };
 
 typedef struct show_options {
-  const char *tokenizer;
+  const char *tokenizer, *merges, *pattern;
+  nxd_texts special;
+  uint32_t n_special;
   bool bytes, lengths, weights, pairs, text;
   uint64_t first, count;
 } show_options;
@@ -112,7 +114,8 @@ static int show_documents(const nxr_dataset *dataset, const show_options *o) {
   uint64_t left = o->first < dataset->n_documents ? dataset->n_documents - o->first : 0;
   uint64_t count = o->count < left ? o->count : left;
   bool good = true;
-  if (o->tokenizer && (s.tokenizer = nxt_open(o->tokenizer, &wrong)) == NULL) {
+  const nxt_unsaid unsaid = {o->merges, o->pattern, o->special.items, o->n_special, 0};
+  if (o->tokenizer && (s.tokenizer = nxt_open_with(o->tokenizer, &unsaid, &wrong)) == NULL) {
     fprintf(stderr, "nxdata: %s\n", wrong.text);
     return STATUS_USAGE;
   }
@@ -127,26 +130,35 @@ static int show_documents(const nxr_dataset *dataset, const show_options *o) {
   return good ? STATUS_DONE : nxd_damaged(&fault);
 }
 
+static int show(int n, char **arguments, show_options *o) {
+  char prefix[NXD_MAX_PREFIX], beside[NXD_MAX_PREFIX + sizeof NXR_TOKENIZER_FOLDER];
+  nxr_dataset dataset;
+  int status = nxd_open_only(n, arguments, prefix, &dataset);
+  if (status != STATUS_DONE) return status;
+  snprintf(beside, sizeof beside, "%s" NXR_TOKENIZER_FOLDER, prefix);
+  if (o->text && o->tokenizer == NULL) o->tokenizer = beside;
+  if (o->lengths) show_lengths(&dataset);
+  else status = show_documents(&dataset, o);
+  nxr_dataset_close(&dataset);
+  return status;
+}
+
 int nxd_command_show(int n, char **arguments) {
   show_options o = {.count = MANY_DOCUMENTS};
   const nxd_option options[] = {{"--bytes", NXD_FLAG, &o.bytes},
                                 {"--count", NXD_NUMBER, &o.count, "a number of documents"},
                                 {"--first", NXD_NUMBER, &o.first, "the number of a document, from 0"},
                                 {"--lengths", NXD_FLAG, &o.lengths},
+                                {"--merges", NXD_TEXT, &o.merges, "a file of merges"},
                                 {"--pairs", NXD_FLAG, &o.pairs},
+                                {"--pattern", NXD_TEXT, &o.pattern, "a pattern of words"},
+                                {"--special", NXD_TEXTS, &o.special, "the text of a token"},
+                                {"--special-ids", NXD_COUNT, &o.n_special, "a number of token ids"},
                                 {"--text", NXD_FLAG, &o.text},
                                 {"--tokenizer", NXD_TEXT, &o.tokenizer, "a tokenizer's file or folder"},
                                 {"--weights", NXD_FLAG, &o.weights}};
-  if (!nxd_options_read(&n, arguments, options, sizeof options / sizeof *options)) return STATUS_USAGE;
-  char prefix[NXD_MAX_PREFIX];
-  nxr_dataset dataset;
-  int status = nxd_open_only(n, arguments, prefix, &dataset);
-  if (status != STATUS_DONE) return status;
-  char beside[NXD_MAX_PREFIX + sizeof NXR_TOKENIZER_FOLDER];
-  snprintf(beside, sizeof beside, "%s" NXR_TOKENIZER_FOLDER, prefix);
-  if (o.text && o.tokenizer == NULL) o.tokenizer = beside;
-  if (o.lengths) show_lengths(&dataset);
-  else status = show_documents(&dataset, &o);
-  nxr_dataset_close(&dataset);
+  bool good = nxd_options_read(&n, arguments, options, sizeof options / sizeof *options);
+  int status = good ? show(n, arguments, &o) : STATUS_USAGE;
+  free(o.special.items);
   return status;
 }

@@ -30,6 +30,14 @@ static void add_file(struct sha256_ctx *state, const char *path, const char *kin
   add_number(state, is.st_mtim.tv_nsec);
 }
 
+static void add_unsaid(struct sha256_ctx *state, const nxt_unsaid *said) {
+  if (said == NULL) return;
+  if (said->merges) add_file(state, said->merges, "merges");
+  add_text(state, said->pattern ? said->pattern : "");
+  for (size_t i = 0; said->special && said->special[i]; i++) add_text(state, said->special[i]);
+  add_number(state, said->n_special);
+}
+
 void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *tokenizer,
                 const char *template, uint64_t most_records, bool skip, char key[65]) {
   struct sha256_ctx state;
@@ -38,6 +46,7 @@ void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *to
   add_text(&state, NX_VERSION);
   for (size_t i = 0; i < files->n; i++) add_file(&state, files->paths[i], files->kinds[i]->name);
   if (tokenizer && tokenizer[0]) add_file(&state, tokenizer, "tokenizer");
+  add_unsaid(&state, recipe->unsaid);
   if (template && template[0]) add_file(&state, template, "template");
   add_text(&state, recipe->maker->name);
   for (uint32_t i = 0; i < recipe->wanted.n_fields; i++) add_text(&state, recipe->wanted.fields[i]);

@@ -38,6 +38,7 @@ typedef struct nxd_recipe {
   const nxd_maker_kind *maker;
   nxd_wanted wanted;
   nxt_tokenizer *tokenizer; /* NULL: each byte of a text is a token */
+  const nxt_unsaid *unsaid; /* of its files; NULL: nothing is said */
   unsigned encoding;        /* NXT_ADD_SPECIAL, NXT_PLAIN_TEXT */
   const nxj_style *style;   /* of dialogues */
   bool all_tokens;          /* what was asked weighs as what was answered */

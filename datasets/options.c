@@ -51,9 +51,19 @@ static bool read_choice(const nxd_option *option, const char *text) {
   return false;
 }
 
+static bool add_text(nxd_texts *texts, const char *text) {
+  const char **items = realloc(texts->items, (texts->n + 2) * sizeof *items);
+  if (items == NULL) return complain("out of memory", "");
+  items[texts->n++] = text;
+  items[texts->n] = NULL;
+  texts->items = items;
+  return true;
+}
+
 static bool read_value(const nxd_option *option, const char *text) {
   if (option->kind == NXD_NUMBER || option->kind == NXD_COUNT) return read_number(option, text);
   if (option->kind == NXD_CHOICE) return read_choice(option, text);
+  if (option->kind == NXD_TEXTS) return add_text(option->value, text);
   const char **value = option->value;
   if (*value != NULL) return complain(option->name, " is given twice");
   *value = text;

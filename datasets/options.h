@@ -12,10 +12,16 @@ enum { STATUS_DONE = 0, STATUS_DAMAGED = 1, STATUS_USAGE = 2 };
 typedef enum nxd_option_kind {
   NXD_FLAG,   /* bool */
   NXD_TEXT,   /* const char *, NULL until it is given */
+  NXD_TEXTS,  /* nxd_texts: may be given several times */
   NXD_NUMBER, /* uint64_t */
   NXD_COUNT,  /* uint32_t */
   NXD_CHOICE  /* int: which of the choices */
 } nxd_option_kind;
+
+typedef struct nxd_texts {
+  const char **items; /* to be freed; NULL: it was not given. NULL stands behind the last */
+  size_t n;
+} nxd_texts;
 
 typedef struct nxd_option {
   const char *name; /* as it is given: "--force" */

@@ -5,6 +5,7 @@
 #include "datasets/command.h"
 #include "datasets/key.h"
 #include "datasets/recipe.h"
+#include "tokenizer/unsaid.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -113,6 +114,8 @@ bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_worker
   const char *template = nx_plan_string(plan, recipe->template);
   char key[65];
   nxd_files files = {0};
+  nxt_unsaid unsaid;
+  nx_fault wrong = {.text = ""};
   nxd_recipe made = recipe_of(plan, recipe);
   nxj_style style = {0};
   const nxd_build is = {.files = &files,
@@ -125,6 +128,8 @@ bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_worker
                         .force = true,
                         .watched = watched};
   const char *eod = recipe->flags & NX_RECIPE_APPEND_EOD ? "" : NULL;
+  if (!nxt_unsaid_read(plan, tokenizer, &unsaid, &wrong)) return nxr_fault_set(fault, "%s", wrong.text);
+  made.unsaid = &unsaid;
   bool good = add_inputs(plan, recipe, &files, fault) &&
               nxd_recipe_open(&made, tokenizer, eod, false, fault) &&
               nxd_recipe_open_style(&made, tokenizer, template, &style, fault);
@@ -135,5 +140,6 @@ bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_worker
   nxj_style_close(&style);
   nxd_recipe_close(&made);
   nxd_files_free(&files);
+  nxt_unsaid_free(&unsaid);
   return good;
 }

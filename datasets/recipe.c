@@ -30,7 +30,7 @@ static bool read_end(nxd_recipe *recipe, const char *tokenizer, const char *eod,
 
 static bool open_tokenizer(nxd_recipe *recipe, const char *path, nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
-  recipe->tokenizer = nxt_open(path, &wrong);
+  recipe->tokenizer = nxt_open_with(path, recipe->unsaid, &wrong);
   return recipe->tokenizer != NULL || nxr_fault_set(fault, "%s", wrong.text);
 }
 

@@ -108,6 +108,8 @@ void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size
 const char *nx_plan_string(const nx_plan *plan, uint32_t string);
 /* Of settings, provenance and names of the run. */
 const char *nx_plan_text(const nx_plan *plan, uint32_t text);
+/* Those of a list, which line feeds part, and NULL behind the last; one block to free. NULL: no memory. */
+char **nx_plan_texts(const nx_plan *plan, uint32_t text, size_t *n);
 /* The coordinate of a rank on an atom; on a set of them, the first varying fastest, and how many there are.
  */
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);

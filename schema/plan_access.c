@@ -3,6 +3,7 @@
 #include "schema/plan.h"
 
 #include <nettle/sha2.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *nx_plan_string(const nx_plan *plan, uint32_t string) {
@@ -11,6 +12,20 @@ const char *nx_plan_string(const nx_plan *plan, uint32_t string) {
 
 const char *nx_plan_text(const nx_plan *plan, uint32_t text) {
   return plan->provenance_text + text;
+}
+
+char **nx_plan_texts(const nx_plan *plan, uint32_t text, size_t *n) {
+  const char *all = nx_plan_text(plan, text);
+  size_t n_bytes = strlen(all) + 1, n_most = 2;
+  for (const char *at = all; (at = strchr(at, '\n')) != NULL; at++) n_most++;
+  char **texts = malloc(n_most * sizeof *texts + n_bytes);
+  *n = 0;
+  if (texts == NULL) return NULL;
+  char *rest = memcpy(texts + n_most, all, n_bytes);
+  for (char *one; (one = strsep(&rest, "\n")) != NULL;)
+    if (one[0] != '\0') texts[(*n)++] = one;
+  texts[*n] = NULL;
+  return texts;
 }
 
 uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom) {

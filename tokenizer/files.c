@@ -15,22 +15,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, N_MERGES = NXT_N_TOKENIZER_FILES, N_ROLES = N_MERGES + 1 };
+enum { PATH_BYTES = 4096 };
 
-const char *const nxt_file_names[] = {"tokenizer.json",
-                                      "tokenizer.model",
-                                      "vocab.json",
-                                      "qwen.tiktoken",
-                                      "tiktoken.model",
-                                      "tekken.json",
-                                      "ranks.json",
-                                      "merges.txt",
-                                      "special_tokens_map.json",
-                                      "tokenizer_config.json",
-                                      "added_tokens.json",
-                                      "chat_template.jinja",
-                                      "chat_template.json",
-                                      NULL};
+const char *const nxt_file_names[NXT_N_FILES + 1] = {
+    [NXT_FILE_TOKENIZER_JSON] = "tokenizer.json",
+    [NXT_FILE_SENTENCEPIECE] = "tokenizer.model",
+    [NXT_FILE_VOCAB_JSON] = "vocab.json",
+    [NXT_FILE_QWEN] = "qwen.tiktoken",
+    [NXT_FILE_TIKTOKEN] = "tiktoken.model",
+    [NXT_FILE_TEKKEN] = "tekken.json",
+    [NXT_FILE_RANKS] = "ranks.json",
+    [NXT_FILE_MERGES] = "merges.txt",
+    [NXT_FILE_ROLES] = "special_tokens_map.json",
+    [NXT_FILE_CONFIG] = "tokenizer_config.json",
+    [NXT_FILE_ADDED] = "added_tokens.json",
+    [NXT_FILE_TEMPLATE] = "chat_template.jinja",
+    [NXT_FILE_TEMPLATE_JSON] = "chat_template.json",
+};
 
 static bool is_file(const char *path) {
   struct stat status;
@@ -77,37 +78,38 @@ static bool write_file(const char *folder, const char *name, const nxt_text *tex
   return good || nx_fault_set(fault, 0, "cannot write %s: %s", path, strerror(errno));
 }
 
-/* The usual name of a tokenizer's file, by what it holds; NULL: it has none. */
-static const char *usual_name(const nxt_text *text) {
-  if (text->n > 0 && text->items[0] == '\n') return "tokenizer.model";
+/* What a tokenizer's file is, by what it holds; NXT_N_FILES: it has no usual name. */
+static nxt_file kind_of(const nxt_text *text) {
+  if (text->n > 0 && text->items[0] == '\n') return NXT_FILE_SENTENCEPIECE;
   json_t *root = json_loadb(text->n > 0 ? text->items : "", text->n, JSON_ALLOW_NUL, NULL);
-  const char *name = root == NULL                      ? "tiktoken.model"
-                     : json_object_get(root, "model")  ? "tokenizer.json"
-                     : json_object_get(root, "config") ? "tekken.json"
-                     : json_is_object(root)            ? "vocab.json"
-                     : json_is_array(root)             ? "ranks.json"
-                                                       : NULL;
+  nxt_file kind = root == NULL                      ? NXT_FILE_TIKTOKEN
+                  : json_object_get(root, "model")  ? NXT_FILE_TOKENIZER_JSON
+                  : json_object_get(root, "config") ? NXT_FILE_TEKKEN
+                  : json_is_object(root)            ? NXT_FILE_VOCAB_JSON
+                  : json_is_array(root)             ? NXT_FILE_RANKS
+                                                    : NXT_N_FILES;
   json_decref(root);
-  return name;
+  return kind;
 }
 
-/* A file as `name`, NULL: as its usual one. */
-static bool copy_file(const char *path, const char *folder, const char *name, nx_fault *fault) {
+/* A file as one of this kind; NXT_N_FILES: as what it is. */
+static bool copy_file(const char *path, const char *folder, nxt_file kind, nx_fault *fault) {
   nxt_reading reading = {.path = path, .fault = fault};
   nxt_text text = {0};
   bool good = nxt_read_file(&reading, &text);
-  if (good && name == NULL) name = usual_name(&text);
-  if (good && name == NULL) good = nx_fault_set(fault, 0, "%s has no name in a folder of transformers", path);
-  good = good && write_file(folder, name, &text, fault);
+  if (good && kind == NXT_N_FILES) kind = kind_of(&text);
+  if (good && kind == NXT_N_FILES)
+    good = nx_fault_set(fault, 0, "%s has no name in a folder of transformers", path);
+  good = good && write_file(folder, nxt_file_names[kind], &text, fault);
   free(text.items);
   return good;
 }
 
-static bool copy_beside(const char *from, int first, const char *folder, nx_fault *fault) {
+static bool copy_beside(const char *from, nxt_file first, const char *folder, nx_fault *fault) {
   char path[PATH_BYTES];
-  for (int i = first; nxt_file_names[i]; i++) {
+  for (nxt_file i = first; i < NXT_N_FILES; i++) {
     join(path, from, nxt_file_names[i]);
-    if (is_file(path) && !copy_file(path, folder, nxt_file_names[i], fault)) return false;
+    if (is_file(path) && !copy_file(path, folder, i, fault)) return false;
   }
   return true;
 }
@@ -118,20 +120,25 @@ static bool is_usual(const char *name) {
   return false;
 }
 
-bool nxt_copy_files(const char *path, const char *folder, nx_fault *fault) {
+void nxt_merges_of(const char *vocab, const nxt_unsaid *unsaid, char *path, size_t room) {
+  static const char name[] = "vocab.json";
+  const char *said = unsaid != NULL ? unsaid->merges : NULL, *slash = strrchr(vocab, '/');
+  size_t n = strlen(vocab), n_name = sizeof name - 1;
+  bool usual = n >= n_name && strcmp(vocab + n - n_name, name) == 0, folder = is_folder(vocab);
+  size_t n_before = folder ? n : usual ? n - n_name : slash ? (size_t)(slash + 1 - vocab) : 0;
+  if (said != NULL && is_file(said)) snprintf(path, room, "%s", said);
+  else snprintf(path, room, "%.*s%smerges.txt", (int)n_before, vocab, folder ? "/" : "");
+}
+
+bool nxt_copy_files(const char *path, const nxt_unsaid *unsaid, const char *folder, nx_fault *fault) {
   char from[PATH_BYTES], merges[PATH_BYTES];
+  nxt_merges_of(path, unsaid, merges, sizeof merges);
+  if (is_file(merges) && !copy_file(merges, folder, NXT_FILE_MERGES, fault)) return false;
   if (is_folder(path)) return copy_beside(path, 0, folder, fault);
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   snprintf(from, sizeof from, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
   if (is_usual(name)) return copy_beside(from, 0, folder, fault);
-  nxt_merges_beside(path, merges, sizeof merges);
-  return copy_file(path, folder, NULL, fault) &&
-         (!is_file(merges) || copy_file(merges, folder, nxt_file_names[N_MERGES], fault)) &&
-         copy_beside(from, N_ROLES, folder, fault);
-}
-
-bool nxt_copy_merges(const char *path, const char *folder, nx_fault *fault) {
-  return !is_file(path) || copy_file(path, folder, nxt_file_names[N_MERGES], fault);
+  return copy_file(path, folder, NXT_N_FILES, fault) && copy_beside(from, NXT_FILE_ROLES, folder, fault);
 }
 
 /* ---- bytes ---- */
@@ -167,8 +174,8 @@ bool nxt_write_bytes(const char *folder, nx_fault *fault) {
   if (text == NULL) return nx_fault_set(fault, 0, "out of memory");
   const nxt_text tokenizer = {text, strlen(text), 0};
   const nxt_text config = {(char *)(uintptr_t)config_of_bytes, sizeof config_of_bytes - 1, 0};
-  bool good = write_file(folder, "tokenizer.json", &tokenizer, fault) &&
-              write_file(folder, "tokenizer_config.json", &config, fault);
+  bool good = write_file(folder, nxt_file_names[NXT_FILE_TOKENIZER_JSON], &tokenizer, fault) &&
+              write_file(folder, nxt_file_names[NXT_FILE_CONFIG], &config, fault);
   free(text);
   return good;
 }

@@ -159,10 +159,10 @@ static bool finish(nxt_reading *reading) {
 }
 
 nxt_tokenizer *nxt_open(const char *path, nx_fault *fault) {
-  return nxt_open_ranks(path, NULL, fault);
+  return nxt_open_with(path, NULL, fault);
 }
 
-nxt_tokenizer *nxt_open_ranks(const char *path, const nxt_unsaid *unsaid, nx_fault *fault) {
+nxt_tokenizer *nxt_open_with(const char *path, const nxt_unsaid *unsaid, nx_fault *fault) {
   nxt_tokenizer *tokenizer = nxt_new(1, sizeof *tokenizer);
   nxt_reading reading = {.tokenizer = tokenizer, .path = path, .fault = fault, .unsaid = unsaid};
   nxt_unicode_ready();

@@ -40,9 +40,6 @@ const char *nxt_json_string(const json_t *object, const char *key, const char *o
 /* The readers: each takes what the file at reading->path holds. */
 bool nxt_open_tokenizer_json(nxt_reading *reading, const json_t *root);
 bool nxt_read_model(nxt_reading *reading, const json_t *model);
-/* Where the merges of GPT-2's vocab.json are: beside it as merges.txt; of NAME-vocab.json as NAME-merges.txt.
- */
-void nxt_merges_beside(const char *vocab, char *path, size_t room);
 /* null, one step, or a Sequence of them. */
 bool nxt_read_normalizers(nxt_reading *reading, const json_t *step);
 bool nxt_read_splits(nxt_reading *reading, const json_t *step);

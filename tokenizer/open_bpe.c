@@ -4,6 +4,7 @@
 #include "tokenizer/bpe.h"
 #include "tokenizer/decode.h"
 #include "tokenizer/memory.h"
+#include "tokenizer/files.h"
 #include "tokenizer/normalize_sentencepiece.h"
 #include "tokenizer/open_models.h"
 #include "tokenizer/split.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The two texts of a merge: ["a", "b"], or "a b". */
 typedef struct merge {
@@ -222,20 +222,9 @@ static bool add_end_of_text(nxt_tokenizer *tokenizer) {
   return true;
 }
 
-void nxt_merges_beside(const char *vocab, char *path, size_t room) {
-  static const char name[] = "vocab.json";
-  size_t n = strlen(vocab), n_name = sizeof name - 1;
-  const char *slash = strrchr(vocab, '/');
-  bool usual = n >= n_name && strcmp(vocab + n - n_name, name) == 0;
-  int n_before = usual ? (int)(n - n_name) : slash ? (int)(slash + 1 - vocab) : 0;
-  snprintf(path, room, "%.*smerges.txt", n_before, vocab);
-}
-
 bool nxt_open_vocab_json(nxt_reading *reading, const json_t *vocab) {
   char path[4096];
-  const char *said = reading->unsaid != NULL ? reading->unsaid->merges : NULL;
-  if (said != NULL && access(said, F_OK) == 0) snprintf(path, sizeof path, "%s", said);
-  else nxt_merges_beside(reading->path, path, sizeof path);
+  nxt_merges_of(reading->path, reading->unsaid, path, sizeof path);
   nxt_reading beside = {.tokenizer = reading->tokenizer, .path = path, .fault = reading->fault};
   nxt_tokenizer *tokenizer = reading->tokenizer;
   nxt_text text = {0};

@@ -206,7 +206,11 @@ bool nxt_open_tekken(nxt_reading *reading, const json_t *root) {
   json_int_t n_special = json_integer_value(json_object_get(config, "default_num_special_tokens"));
   size_t i;
   if (n_special < 0 || n_ids < n_special || n_ids > NXT_MAX_ID)
-    return nxt_refuse(reading, "its sizes are none");
+    return nxt_refuse(
+        reading,
+        "config has default_num_special_tokens %lld of default_vocab_size %lld: these are to be "
+        "0 to %u",
+        (long long)n_special, (long long)n_ids, NXT_MAX_ID);
   add_tekken_special(reading->tokenizer, json_object_get(root, "special_tokens"), (uint32_t)n_special);
   json_array_foreach(vocab, i, token) {
     const json_t *bytes = json_object_get(token, "token_bytes"), *rank = json_object_get(token, "rank");
@@ -228,7 +232,10 @@ bool nxt_open_rank_list(nxt_reading *reading, const json_t *list) {
   if (said.n_special == 0) said.n_special = 1000;
   if (said.n_ids == 0) said.n_ids = 1 << 17;
   if (said.n_ids > NXT_MAX_ID || said.n_special > said.n_ids)
-    return nxt_refuse(reading, "its sizes are none");
+    return nxt_refuse(reading,
+                      "of %u token ids %u are kept for special tokens: say how many are "
+                      "(run.tokenizer_special_ids, --special-ids)",
+                      said.n_ids, said.n_special);
   const char *const *special = said.special;
   for (uint32_t id = 0; id < said.n_special; id++) {
     char text[32];

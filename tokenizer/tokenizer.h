@@ -39,9 +39,9 @@ typedef struct nxt_text {
 nxt_tokenizer *nxt_open(const char *path, nx_fault *fault);
 void nxt_close(nxt_tokenizer *tokenizer);
 
-/* What files of ranks leave unsaid. */
+/* What files leave unsaid: vocab.json its merges, and ranks all but the ranks. */
 typedef struct nxt_unsaid {
-  const char *merges;  /* of vocab.json: the file of its merges; NULL or not there: merges.txt beside it */
+  const char *merges;  /* of vocab.json: the file of its merges; NULL or not there: the one beside it */
   const char *pattern; /* gpt2, cl100k, llama3, o200k, qwen, tekken, Megatron's v1 and v2, or Rust's own text;
                           NULL: it follows from the number of ranks */
   const char *const *special; /* NULL behind the last: ids behind the ranks; of a list in JSON before them */
@@ -49,9 +49,10 @@ typedef struct nxt_unsaid {
       n_ids; /* of a list in JSON: ids before the ranks, and in all (the ranks beyond are cut off) */
 } nxt_unsaid;
 
-/* A .tiktoken file, or the list in JSON of Megatron's TikTokenizer: [{rank, token_bytes, token_str}, ...].
- * nxt_open takes such a list as Megatron does that is told nothing: v2, 1000 special tokens, 131072 ids. */
-nxt_tokenizer *nxt_open_ranks(const char *path, const nxt_unsaid *unsaid, nx_fault *fault);
+/* With what its files do not say. They may be those of Megatron's TikTokenizer, a list in JSON: [{rank,
+ * token_bytes, token_str}, ...], which nxt_open takes as Megatron does that is told nothing: v2, 1000 special
+ * tokens, 131072 ids. NULL: nothing is said. */
+nxt_tokenizer *nxt_open_with(const char *path, const nxt_unsaid *unsaid, nx_fault *fault);
 
 /* One more than the greatest id. */
 uint32_t nxt_n_ids(const nxt_tokenizer *tokenizer);

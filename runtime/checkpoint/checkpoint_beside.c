@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/data/dataset.h"
 #include "tokenizer/files.h"
+#include "tokenizer/unsaid.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,29 +31,11 @@ void nxr_tokenizer_find(const nx_plan *plan, const char *first, char path[NXR_PA
   take(nx_plan_string(plan, plan->run->init_from), "/", path);
 }
 
-enum { MOST_SPECIAL = 4096 };
-
-static const char *text_or_null(const nx_plan *plan, uint32_t text) {
-  const char *said = nx_plan_text(plan, text);
-  return said[0] != '\0' ? said : NULL;
-}
-
 nxt_tokenizer *nxr_tokenizer_open(const nx_plan *plan, const char *path, nx_fault *fault) {
-  const nx_run_names *names = plan->run_names;
-  const char *special[MOST_SPECIAL + 1];
-  char *rest, *words = strdup(nx_plan_text(plan, names->tokenizer_special));
-  size_t n = 0;
-  for (char *word = words ? strtok_r(words, "\n", &rest) : NULL; word != NULL && n < MOST_SPECIAL;
-       word = strtok_r(NULL, "\n", &rest))
-    special[n++] = word;
-  special[n] = NULL;
-  const nxt_unsaid unsaid = {.merges = text_or_null(plan, names->tokenizer_merges),
-                             .pattern = text_or_null(plan, names->tokenizer_pattern),
-                             .special = n > 0 ? special : NULL,
-                             .n_special = names->tokenizer_n_special,
-                             .n_ids = (uint32_t)plan->run->vocab};
-  nxt_tokenizer *tokenizer = nxt_open_ranks(path, &unsaid, fault);
-  free(words);
+  nxt_unsaid unsaid;
+  if (!nxt_unsaid_read(plan, path, &unsaid, fault)) return NULL;
+  nxt_tokenizer *tokenizer = nxt_open_with(path, &unsaid, fault);
+  nxt_unsaid_free(&unsaid);
   return tokenizer;
 }
 
@@ -109,15 +92,16 @@ static bool write_generation_config(const char *folder, json_t *roles, nxr_fault
   return write_json(folder, NXR_GENERATION_CONFIG, roles, fault);
 }
 
-/* Of files of one name the first stays: the merges that the plan names. */
 static bool copy_tokenizer(const nx_plan *plan, const char *tokenizer, const char *folder, nxr_fault *fault) {
   nx_fault wrong = {.text = ""};
-  const char *named = nx_plan_text(plan, plan->run_names->tokenizer);
-  const char *merges = nx_plan_text(plan, plan->run_names->tokenizer_merges);
-  return tokenizer[0] == '\0' ||
-         ((strcmp(tokenizer, named) != 0 || nxt_copy_merges(merges, folder, &wrong)) &&
-          nxt_copy_files(tokenizer, folder, &wrong)) ||
-         nxr_fault_set(fault, "%s", wrong.text);
+  nxt_unsaid unsaid;
+  if (tokenizer[0] == '\0') return true;
+  bool good = nxt_unsaid_read(plan, tokenizer, &unsaid, &wrong);
+  if (good) {
+    good = nxt_copy_files(tokenizer, &unsaid, folder, &wrong);
+    nxt_unsaid_free(&unsaid);
+  }
+  return good || nxr_fault_set(fault, "%s", wrong.text);
 }
 
 bool nxr_beside_write(const char *folder, const nx_plan *plan, nxr_fault *fault) {

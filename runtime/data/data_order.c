@@ -95,3 +95,8 @@ const nxr_order *nxr_orders_of(nxr_orders *orders, uint64_t epoch) {
   if (order->epoch != epoch && orders->rule.shuffle && !orders->together) order_epoch(orders, order, epoch);
   return order;
 }
+
+uint64_t nxr_orders_said(const nxr_orders *orders) {
+  bool begins_again = orders->together && orders->rule.order == NX_ORDER_NEOX;
+  return begins_again ? orders->n_samples - 1 : UINT64_MAX;
+}

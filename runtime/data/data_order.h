@@ -42,6 +42,9 @@ typedef struct nxr_orders {
 bool nxr_orders_open(const nxr_data_source *source, const nxr_order_rule *rule, nxr_orders *orders,
                      nxr_fault *fault);
 void nxr_orders_close(nxr_orders *orders);
+/* Samples behind which whoever reads an order of all epochs begins again, as GPT-NeoX does: it says of a
+ * dataset that it has one less than it has. UINT64_MAX: nobody does. */
+uint64_t nxr_orders_said(const nxr_orders *orders);
 /* Stays as it is until the epoch after the next is asked for. Allocates nothing. */
 const nxr_order *nxr_orders_of(nxr_orders *orders, uint64_t epoch);
 /* order_megatron.c; on failure the order is to be freed all the same. */

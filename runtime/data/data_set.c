@@ -58,17 +58,15 @@ static bool open_samplers(nxr_set *set, const double *weights, uint64_t n_needed
   return true;
 }
 
-/* A blend of GPT-NeoX says that it has as many samples as its sources together, each of which says one less
- * than it has (sampler_stream.c), and takes those behind modulo that. */
+/* A blend has as many samples as its sources say, together, and takes those behind modulo that. */
 static uint64_t samples_until_again(const nxr_set *set) {
   const nx_dataset *record = set->record;
   bool blended = record->n_sources > 1 || record->blend != NX_BLEND_SAMPLES;
   uint64_t n = 0;
-  if (record->order != NX_ORDER_NEOX || !blended) return 0;
-  for (uint32_t i = 0; i < record->n_sources; i++) {
-    const nxr_orders *orders = &set->samplers[i].orders;
-    if (!orders->together) return 0;
-    n += orders->n_samples - 1;
+  for (uint32_t i = 0; blended && i < record->n_sources; i++) {
+    uint64_t n_here = nxr_orders_said(&set->samplers[i].orders);
+    if (n_here == UINT64_MAX) return 0;
+    n += n_here;
   }
   return n;
 }

@@ -57,12 +57,9 @@ static void weigh_labels(const nxr_sampler *sampler, const nxr_order *order, uin
   }
 }
 
-/* GPT-NeoX says of a dataset that it has a sample less than it has, and takes those behind the last modulo
- * that. */
 static uint64_t wrapped(const nxr_sampler *sampler, uint64_t sample) {
-  uint64_t n = sampler->orders.n_samples;
-  bool short_of_one = sampler->orders.together && sampler->order == NX_ORDER_NEOX && n > 1;
-  return short_of_one && sample >= n ? sample % (n - 1) : sample;
+  uint64_t n = nxr_orders_said(&sampler->orders);
+  return n > 0 && sample > n ? sample % n : sample;
 }
 
 static void stream_read(nxr_sampler *sampler, uint64_t number, const nxr_row *row) {

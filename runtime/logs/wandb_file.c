@@ -108,22 +108,14 @@ static json_t *make_config(const nx_plan *plan) {
   return config;
 }
 
-/* Texts with line feeds between them; they live in `text`, which is cut. */
-static size_t split_lines(char *text, char **lines, size_t n_most) {
-  size_t n = 0;
-  for (char *rest = text, *line; n < n_most && (line = strsep(&rest, "\n"));)
-    if (line[0] != '\0') lines[n++] = line;
-  return n;
-}
-
 static char *text_of(const nx_plan *plan, uint32_t text) {
   return (char *)(uintptr_t)nx_plan_text(plan, text);
 }
 
 static void write_run(nxr_wandb_file *wandb, const nx_plan *plan, NxrWb__Run *run) {
-  enum { MOST_TAGS = 64, MOST_SECTIONS = 64 };
+  enum { MOST_SECTIONS = 64 };
   const nx_run_names *names = plan->run_names;
-  char host[256] = "host", *tags = strdup(text_of(plan, names->wandb_tags)), *tag[MOST_TAGS];
+  char host[256] = "host", **tags = nx_plan_texts(plan, names->wandb_tags, &run->n_tags);
   gethostname(host, sizeof host - 1);
   NxrWb__Time start = NXR_WB__TIME__INIT;
   start.seconds = (int64_t)wandb->begun_s;
@@ -144,7 +136,7 @@ static void write_run(nxr_wandb_file *wandb, const nx_plan *plan, NxrWb__Run *ru
   run->config = &items, run->host = host, run->start_time = &start;
   run->project = text_of(plan, names->wandb_project), run->entity = text_of(plan, names->wandb_entity);
   run->display_name = text_of(plan, names->wandb_name), run->run_group = text_of(plan, names->wandb_group);
-  run->n_tags = tags ? split_lines(tags, tag, MOST_TAGS) : 0, run->tags = tag;
+  run->tags = tags;
   NxrWb__Record record = NXR_WB__RECORD__INIT;
   record.record_case = NXR_WB__RECORD__RECORD_RUN;
   record.run = run;

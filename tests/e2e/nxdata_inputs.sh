@@ -92,6 +92,41 @@ expect 'is said' 0 'documents  *1$' "$nxdata" build text.txt --tokenizer "$token
 expect 'a token that is none' 2 'has no token <none>' \
   "$nxdata" build text.txt --tokenizer "$tokenizers/gpt2" --eod '<none>' -o none
 expect 'no tokenizer' 2 'none' "$nxdata" build text.txt --tokenizer none -o none
+
+# What a tokenizer's files leave unsaid.
+mkdir words pairs && cp "$tokenizers/gpt2_files/vocab.json" words/small-vocab.json &&
+  cp "$tokenizers/gpt2_files/merges.txt" pairs/small-merges.txt
+expect 'a vocabulary without its merges' 2 'words/small-merges.txt: No such file' \
+  "$nxdata" build "$recorded/saved" --tokenizer words/small-vocab.json -o unsaid
+"$nxdata" build "$recorded/saved" --tokenizer "$tokenizers/gpt2_files" -o beside >out 2>&1 &&
+  "$nxdata" build "$recorded/saved" --tokenizer words/small-vocab.json --merges pairs/small-merges.txt -o unsaid >>out 2>&1 &&
+  cmp beside.bin unsaid.bin >>out && cmp pairs/small-merges.txt unsaid.tokenizer/merges.txt >>out
+report 'merges that stand elsewhere' $?
+"$nxdata" show --text beside >shown && "$nxdata" show --tokenizer words/small-vocab.json --merges pairs/small-merges.txt \
+  unsaid >out 2>&1 && cmp shown out
+report 'and text by them' $?
+for byte in $(seq 0 255); do
+  echo "$(printf "\\$(printf %03o "$byte")" | base64) $byte"
+done >bytes.tiktoken
+{ cat bytes.tiktoken; echo 'MTI= 256'; } >small.tiktoken
+{ echo '['; awk '{ printf "%s{\"rank\": %d, \"token_bytes\": \"%s\"}\n", (NR > 1 ? "," : ""), $2, $1 }' small.tiktoken; echo ']'; } >ranks.json
+printf '{"text": "12<a><b>"}\n' >digits.jsonl
+ids() { # FILE OPTION...
+  file=$1
+  shift
+  "$nxdata" build digits.jsonl --tokenizer "$file" --force -o digits "$@" >out 2>&1 &&
+    "$nxdata" show digits 2>>out | tail -n 1 | tr -s ' ' | sed 's/^ //' >>out && tail -n 1 out
+}
+[ "$(ids small.tiktoken --pattern v1)" = '49 50 60 97 62 60 98 62' ]
+report 'ranks with a pattern: digits alone' $?
+[ "$(ids small.tiktoken --pattern '[0-9]+|<|>|[ab]' --special '<a>' --special '<b>')" = '256 257 258' ]
+report 'or with one of our own, and special tokens' $?
+[ "$(ids ranks.json --pattern v1 --special '<a>' --special '<b>' --special-ids 10 --vocab 300)" = '59 60 0 1' ]
+report 'a list of ranks, with its special tokens first' $?
+expect 'which are more than all' 2 'of 300 token ids 1000 are kept for special tokens: say how many' \
+  "$nxdata" build digits.jsonl --tokenizer ranks.json --vocab 300 --force -o digits
+expect 'another pattern is another dataset' 0 'tokens  *3$' \
+  "$nxdata" build digits.jsonl --tokenizer small.tiktoken --pattern '[0-9]+' --special '<a>' --special '<b>' --force -o digits
 for threads in 1 2 4; do
   "$nxdata" build "$recorded/saved" --tokenizer "$tokenizers/llama3" --workers $threads -o many$threads || break
 done >out 2>&1

@@ -86,6 +86,22 @@ plan plain 'kind: indexed, path: [x]'
 expect 'nothing to prepare' 0 'nothing to prepare' "$nxdata" prepare plain.plan
 expect 'no plan' 1 'is no plan' "$nxdata" prepare ids.jsonl
 
+# What the plan says of a tokenizer that is ranks alone.
+for byte in $(seq 0 255); do
+  echo "$(printf "\\$(printf %03o "$byte")" | base64) $byte"
+done >small.tiktoken
+printf 'MTI= 256\n' >>small.tiktoken
+printf '{"text": "12a"}\n{"text": "a12a"}\n' >digits.jsonl
+plan ranks 'kind: text, path: [digits.jsonl], tokenizer: small.tiktoken'
+expect 'a tokenizer that is ranks alone' 1 'its pattern and special tokens stand in no file' "$nxdata" prepare ranks.plan
+for pattern in v1 '[0-9]+|a'; do
+  sed "s/seed: 1}/seed: 1, tokenizer: small.tiktoken, tokenizer_pattern: '$pattern'}/" ranks.yaml >of.yaml
+  "$nxcfg" plan of.yaml --set model.vocab=300 -o of.plan >out 2>&1 && "$nxdata" prepare of.plan >>out 2>&1 &&
+    "$nxdata" show "$(ls -t made/*.idx | head -n 1)" 2>>out | grep -v '^---' | tr -s '\n ' ' '
+done >shown
+[ "$(ls made/digits-*.idx | wc -l)" -eq 2 ] && [ "$(cat shown)" = '49 50 97 97 49 50 97 256 97 97 256 97 ' ]
+report 'is prepared with the pattern that the plan says, and with another under another name' $?
+
 # A file of xorl as it is: experts as the config.json beside its weights says, over two ranks, from those weights.
 cat >xorl.yaml <<END
 model: {model_path: $recorded/families/qwen3_moe, attn_implementation: native}

@@ -239,12 +239,12 @@ static void opens_ranks(void **state) {
   const char *const special[] = {"<end>", NULL};
   nxt_unsaid unsaid = {.pattern = "v1", .special = special};
   nx_fault fault = {.text = ""};
-  nxt_tokenizer *tokenizer = nxt_open_ranks(temporary_path(0, "small.tiktoken"), &unsaid, &fault);
+  nxt_tokenizer *tokenizer = nxt_open_with(temporary_path(0, "small.tiktoken"), &unsaid, &fault);
   assert_non_null(tokenizer);
   encodes_as(tokenizer, "12-a<end>", 9, 0, "49 50 257 258");
   nxt_close(tokenizer);
   unsaid.pattern = "[0-9]+"; /* what it does not match is left out */
-  tokenizer = nxt_open_ranks(temporary_path(0, "small.tiktoken"), &unsaid, &fault);
+  tokenizer = nxt_open_with(temporary_path(0, "small.tiktoken"), &unsaid, &fault);
   assert_non_null(tokenizer);
   encodes_as(tokenizer, "12-a1", 5, 0, "256 49");
   nxt_close(tokenizer);

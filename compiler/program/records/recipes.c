@@ -74,7 +74,23 @@ static const char *stem(nxc_arena *arena, const char *path) {
   return nxc_arena_printf(arena, "%.*s", (int)length, path + first);
 }
 
-static void name(nxc_arena *arena, const char *folder, const char *path, nxc_recipe *recipe) {
+/* What is said of a tokenizer that its files do not; "": nothing is. */
+static const char *unsaid(const nxc_settings *s) {
+  nxc_arena *arena = nxc_settings_arena(s);
+  size_t n = 0;
+  bool listed = nxc_has(s, NX_SETTING_RUN_TOKENIZER_SPECIAL);
+  const nxc_value *special = listed ? nxc_list(s, NX_SETTING_RUN_TOKENIZER_SPECIAL, &n) : NULL;
+  const char *merges = text_or(s, NX_SETTING_RUN_TOKENIZER_MERGES, "");
+  const char *pattern = text_or(s, NX_SETTING_RUN_TOKENIZER_PATTERN, ""), *words = "";
+  int64_t n_ids = nxc_int_or(s, NX_SETTING_RUN_TOKENIZER_SPECIAL_IDS, 0);
+  for (size_t i = 0; i < n; i++) words = nxc_arena_printf(arena, "%s\n%s", words, special[i].text);
+  if (merges[0] == '\0' && pattern[0] == '\0' && n == 0 && n_ids == 0) return "";
+  return nxc_arena_printf(arena, "\n%s\n%s\n%" PRId64 "%s", merges, pattern, n_ids, words);
+}
+
+static void name(const nxc_settings *s, const char *path, nxc_recipe *recipe) {
+  nxc_arena *arena = nxc_settings_arena(s);
+  const char *folder = nxc_text(s, NX_SETTING_DATA_PREPARED);
   const nx_recipe *is = &recipe->record;
   const char *all =
       nxc_arena_printf(arena, "%u\n%s\n%s\n%s\n%s\n%s\n%s\n%u %" PRIu64 " %" PRIu64 " %" PRIu64, is->kind,
@@ -82,6 +98,7 @@ static void name(nxc_arena *arena, const char *folder, const char *path, nxc_rec
                        recipe->template, is->flags, is->tokens, is->records, is->vocab);
   if (is->kind == NX_RECIPE_PREFERENCES)
     all = nxc_arena_printf(arena, "%s\n%s\n%" PRIu64, all, recipe->rejected, is->prompt_tokens);
+  if (recipe->tokenizer[0] != '\0') all = nxc_arena_printf(arena, "%s%s", all, unsaid(s));
   char hex[65];
   nx_sha256_hex(all, strlen(all), hex);
   recipe->prefix = nxc_arena_printf(arena, "%s/%s-%.16s", folder, stem(arena, path), hex);
@@ -93,7 +110,7 @@ const nxc_recipe *nxc_recipe_read(const nxc_settings *s, const char *path, size_
     if (strcmp(kinds[kind].name, wanted) != 0) continue;
     nxc_recipe *recipe = nxc_arena_alloc(nxc_settings_arena(s), sizeof *recipe);
     *recipe = read(s, kind, path, index);
-    name(nxc_settings_arena(s), nxc_text(s, NX_SETTING_DATA_PREPARED), path, recipe);
+    name(s, path, recipe);
     return recipe;
   }
   return NULL;
