@@ -37,6 +37,7 @@ typedef struct compilation {
   nxc_site_rules site;
   nxc_handover handover;
   const nxc_version_search *versions; /* NULL where the user named one, or there is one only */
+  const nxc_relative *relative; /* the code that it is for instead; NULL: the system as known */
 } compilation;
 
 /* -- a site's rules -------------------------------------------------------------------------------------- */
@@ -152,10 +153,16 @@ static bool choose_front(compilation *c) {
 static void choose_version(compilation *c) {
   nxc_compiled *out = c->out;
   bool named = dialect_told(c) != NULL && strchr(dialect_told(c), '@') != NULL;
+  if (out->document->root->kind == NXC_NODE_MAP) c->relative = nxc_relative_of(out->dialect, out->document);
   if (named || c->front->versions == NULL) return;
   c->versions = nxc_versions_search(c->arena, out->dialect, c->front->versions, out->document);
-  out->version = nxc_version_choose(c->versions);
-  out->version_evidence = nxc_version_evidence(c->arena, c->versions);
+  const nxc_version_search *oldest = c->versions;
+  while (oldest[1].version != NULL) oldest++;
+  if (c->relative == NULL)
+    c->relative = nxc_past_system(c->arena, out->dialect, oldest->version, out->document);
+  bool past = c->relative != NULL && c->relative->past;
+  out->version = past ? oldest->version : nxc_version_choose(c->versions);
+  if (!past) out->version_evidence = nxc_version_evidence(c->arena, c->versions);
 }
 
 static void apply_overrides(compilation *c) {
@@ -277,7 +284,7 @@ static void bind(compilation *c) {
   out->binding->own_keys = &out->project.keys;
   out->binding->strict_sections = c->front->strict_sections;
   out->binding->whole_sections = c->front->whole_sections;
-  nxc_binding_find_relative(out->binding);
+  out->binding->relative = c->relative;
   nxc_binding_read(out->binding);
   nxc_binding_report_relative(out->binding);
   out->binding->checks_all = c->front->checks_all;

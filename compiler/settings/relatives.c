@@ -5,53 +5,46 @@
 #include <string.h>
 
 static const nxc_relative relatives[] = {
-#define RELATIVE(system, name, marks, own) {#system, name, marks, own},
-#define RELATIVE_WORD(name, option, word, known)
-#define RELATIVE_MEANS(name, option, word, setting, value)
-#define PAST(system, option, until, now)
+#define RELATIVE(system, name, marks, own) {#system, name, marks, own, false},
 #include "schema/relatives.def"
-#undef RELATIVE
-#undef RELATIVE_WORD
-#undef RELATIVE_MEANS
-#undef PAST
+};
+
+static const struct {
+  const char *system, *name, *option, *word;
+} signs[] = {
+#define RELATIVE_SIGN(system, name, option, word) {#system, name, option, word},
+#include "schema/relatives.def"
 };
 
 static const struct {
   const char *name, *option, *word, *known;
 } relative_words[] = {
-#define RELATIVE(system, name, marks, own)
 #define RELATIVE_WORD(name, option, word, known) {name, option, word, known},
-#define RELATIVE_MEANS(name, option, word, setting, value)
-#define PAST(system, option, until, now)
 #include "schema/relatives.def"
-#undef RELATIVE
-#undef RELATIVE_WORD
-#undef RELATIVE_MEANS
-#undef PAST
 };
 
 static const nxc_relative_meaning meanings[] = {
-#define RELATIVE(system, name, marks, own)
-#define RELATIVE_WORD(name, option, word, known)
 #define RELATIVE_MEANS(name, option, word, setting, value) {name, option, word, setting, value},
-#define PAST(system, option, until, now)
 #include "schema/relatives.def"
-#undef RELATIVE
-#undef RELATIVE_WORD
-#undef RELATIVE_MEANS
-#undef PAST
+};
+
+static const struct {
+  const char *name, *option, *rules;
+} spared[] = {
+#define RELATIVE_SPARES(name, option, rules) {name, option, rules},
+#include "schema/relatives.def"
 };
 
 static const nxc_past_option past_options[] = {
-#define RELATIVE(system, name, marks, own)
-#define RELATIVE_WORD(name, option, word, known)
-#define RELATIVE_MEANS(name, option, word, setting, value)
 #define PAST(system, option, until, now) {#system, option, until, now},
 #include "schema/relatives.def"
-#undef RELATIVE
-#undef RELATIVE_WORD
-#undef RELATIVE_MEANS
-#undef PAST
+};
+
+static const struct {
+  const char *system, *month, *options;
+} born[] = {
+#define BORN(system, month, options) {#system, month, options},
+#include "schema/relatives.def"
 };
 
 /* Whether it is one of the words that blanks part. */
@@ -64,11 +57,45 @@ static bool is_among(const char *words, const char *word) {
   return false;
 }
 
+/* Whether it is one of them, or begins as one that ends in * does. */
+static bool is_one_of(const char *words, const char *word) {
+  for (const char *end = words; (end = strchr(end, '*')) != NULL; end++) {
+    const char *begin = end;
+    while (begin > words && begin[-1] != ' ') begin--;
+    if (strncmp(begin, word, (size_t)(end - begin)) == 0) return true;
+  }
+  return is_among(words, word);
+}
+
 const nxc_relative *nxc_relative_find(const char *system, const char *option) {
   for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++)
     if (strcmp(relatives[i].system, system) == 0 && is_among(relatives[i].marks, option))
       return &relatives[i];
   return NULL;
+}
+
+const nxc_relative *nxc_relative_of_word(const char *system, const char *option, const char *word) {
+  for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+    if (strcmp(signs[i].system, system) != 0 || strcmp(signs[i].option, option) != 0 ||
+        strcmp(signs[i].word, word) != 0)
+      continue;
+    for (size_t k = 0; k < sizeof relatives / sizeof *relatives; k++)
+      if (strcmp(relatives[k].name, signs[i].name) == 0) return &relatives[k];
+  }
+  return NULL;
+}
+
+bool nxc_relative_spares(const nxc_relative *relative, const char *option, const char *rule) {
+  for (size_t i = 0; i < sizeof spared / sizeof *spared; i++)
+    if (strcmp(spared[i].name, relative->name) == 0 && strcmp(spared[i].option, option) == 0)
+      return is_among(spared[i].rules, rule);
+  return false;
+}
+
+const char *nxc_option_born(const char *system, const char *option) {
+  for (size_t i = 0; i < sizeof born / sizeof *born; i++)
+    if (strcmp(born[i].system, system) == 0 && is_among(born[i].options, option)) return born[i].month;
+  return "";
 }
 
 const nxc_past_option *nxc_past_option_find(const char *system, const char *option) {
@@ -80,7 +107,7 @@ const nxc_past_option *nxc_past_option_find(const char *system, const char *opti
 
 /* They grew out of what the system was. */
 bool nxc_relative_has(const nxc_relative *relative, const char *option) {
-  return is_among(relative->marks, option) || is_among(relative->own, option) ||
+  return is_among(relative->marks, option) || is_one_of(relative->own, option) ||
          nxc_past_option_find(relative->system, option) != NULL;
 }
 

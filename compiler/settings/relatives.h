@@ -10,7 +10,8 @@ typedef struct nxc_relative {
   const char *system; /* the dialect */
   const char *name;   /* "Megatron-DeepSpeed" */
   const char *marks;  /* options that nothing else has */
-  const char *own;    /* others that the system does not have */
+  const char *own;    /* others that the system does not have, NAME* all that begin so */
+  bool past;          /* the system itself, as it was before the versions that are known here */
 } nxc_relative;
 
 typedef struct nxc_past_option {
@@ -28,9 +29,14 @@ typedef struct nxc_relative_meaning {
 
 /* Whose mark this option is. NULL: nobody's. */
 const nxc_relative *nxc_relative_find(const char *system, const char *option);
+/* Whose word of an option of both this is. NULL: nobody's. */
+const nxc_relative *nxc_relative_of_word(const char *system, const char *option, const char *word);
+/* Whether a rule does not hold where this option of its own is given. */
+bool nxc_relative_spares(const nxc_relative *relative, const char *option, const char *rule);
 /* Whether it has the option and the system as it is known here has not. */
 bool nxc_relative_has(const nxc_relative *relative, const char *option);
-/* What the system writes for its word of an option that both have. NULL: none is known. */
+/* What the system writes for its word of an option that both have; "": the system has no such thing. NULL: it
+ * is no word that is known. */
 const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word);
 /* What an option of its own says in settings: the first, or the next behind `after`. NULL: no more is known.
  */
@@ -38,5 +44,8 @@ const nxc_relative_meaning *nxc_relative_means(const nxc_relative *relative, con
                                                const char *word, const nxc_relative_meaning *after);
 /* NULL: the system never had it, or has it still. */
 const nxc_past_option *nxc_past_option_find(const char *system, const char *option);
+/* The month since which it has an option that it still has; "": since before it lost any, or it is younger
+ * than every version that is known here. */
+const char *nxc_option_born(const char *system, const char *option);
 
 #endif

@@ -220,11 +220,12 @@ nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const
   return binding;
 }
 
-/* The same as the system writes it, of a code that grew out of it. */
+/* The same as the system writes it, of a code that grew out of it. NULL: the system has no such thing. */
 static const nxc_value *known_word(nxc_binding *binding, const nxc_bound *bound, const nxc_value *value) {
   bool word = binding->relative != NULL && value->kind == NXC_STRING;
   const char *known = word ? nxc_relative_word(binding->relative, bound->row->name, value->text) : NULL;
   if (known == NULL) return value;
+  if (*known == '\0') return NULL;
   nxc_value *made = nxc_arena_alloc(binding->arena, sizeof *made);
   *made = nxc_string_value(known, strlen(known));
   return made;
@@ -239,6 +240,7 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound
   const nxc_value *value = nxc_node_value(binding->arena, node);
   if (value == NULL) return NULL;
   value = known_word(binding, bound, value);
+  if (value == NULL) return NULL;
   nxc_verdict verdict = nxc_domain_judge(binding->arena, &bound->row->domain, value, false);
   if (verdict.misfit == NXC_FITS) return verdict.value;
   binding->misfits =

@@ -76,7 +76,7 @@ typedef struct nxc_binding {
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool checks_all;          /* the real system judges values that it does not read, too */
   const nxc_program_row *program; /* whose own options may stand there too; NULL: none */
-  const nxc_relative *relative;   /* the code that the document is for instead; NULL: the system itself */
+  const nxc_relative *relative;   /* the code that the document is for instead; NULL: the system as known */
   bool elsewhere;           /* other texts will complete this one: what is not given may be given there */
   bool partial;             /* so, or another program's defaults count: what is not given is unknown */
   bool whole_sections;      /* no other text completes a section of this one */
@@ -114,8 +114,13 @@ void nxc_binding_apply(nxc_binding *binding);
 /* Of it, the required ones that lack (dialect_required.c). */
 void nxc_binding_check_required(nxc_binding *binding);
 
-/* Whether the document is for a code that grew out of the system: told by an option that it alone has. */
-void nxc_binding_find_relative(nxc_binding *binding);
+/* The code that grew out of the system which the document is for: told by an option, or a word, that it alone
+ * has. NULL: none. */
+const nxc_relative *nxc_relative_of(const nxc_dialect *dialect, const nxc_document *document);
+/* The system as it was before its oldest version that is known here: the document has options that it lost
+ * before, and none that is younger. NULL: it is for none of those. */
+const nxc_relative *nxc_past_system(nxc_arena *arena, const nxc_dialect *dialect, const char *oldest,
+                                    const nxc_document *document);
 /* Sets what options of its own say, as far as that is known: for estimates. */
 void nxc_binding_take_relative(nxc_binding *binding);
 /* What it has of its own, as one finding. */

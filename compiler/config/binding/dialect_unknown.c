@@ -250,7 +250,8 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
     if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
     return NULL;
   }
-  bool shares = binding->document->part || binding->relative != NULL ||
+  bool grown = binding->relative != NULL && !binding->relative->past;
+  bool shares = binding->document->part || grown ||
                 (binding->program != NULL && binding->program->use == NXC_PROGRAM_SHARES);
   bool open = shares || nxc_section_is_open(binding->strict_sections, name);
   if (nxc_binding_report_past(binding, node, name, open)) return NULL;

@@ -7,12 +7,65 @@
 
 #include <string.h>
 
-void nxc_binding_find_relative(nxc_binding *binding) {
-  const nxc_node *root = binding->document->root;
-  for (size_t i = 0; i < root->n_children && binding->relative == NULL; i++) {
+static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                     "July",    "August",   "September", "October", "November", "December"};
+
+/* "2023-09" */
+static const char *month_of(nxc_arena *arena, const char *until) {
+  int month = (until[5] - '0') * 10 + until[6] - '0';
+  return nxc_arena_printf(arena, "%s %.4s", months[month - 1], until);
+}
+
+/* The month of what it lost first. NULL: it has all of them still, or something else says the same now: a key
+ * that has only another name is a mistake as often as it is old. */
+static const char *first_lost(const nxc_dialect *dialect, const nxc_node *root) {
+  const char *first = NULL;
+  bool gone = false;
+  for (size_t i = 0; i < root->n_children; i++) {
     const char *key = root->children[i]->key;
-    if (key != NULL) binding->relative = nxc_relative_find(binding->dialect->name, key);
+    const nxc_past_option *past = key ? nxc_past_option_find(dialect->name, key) : NULL;
+    if (past != NULL && (first == NULL || strcmp(past->until, first) < 0)) first = past->until;
+    gone = gone || (past != NULL && past->now[0] == '\0');
   }
+  return gone ? first : NULL;
+}
+
+const nxc_relative *nxc_past_system(nxc_arena *arena, const nxc_dialect *dialect, const char *oldest,
+                                    const nxc_document *document) {
+  const nxc_node *root = document->root;
+  const char *lost = first_lost(dialect, root);
+  for (size_t i = 0; i < root->n_children && lost != NULL; i++) {
+    const char *key = root->children[i]->key;
+    const nxc_option_row *row = key ? nxc_option_find(dialect, key) : NULL;
+    if (row == NULL) continue;
+    bool young = !nxc_in_version(row->versions, row->n_versions, oldest) ||
+                 strcmp(nxc_option_born(dialect->name, key), lost) > 0;
+    if (young) lost = NULL;
+  }
+  if (lost == NULL) return NULL;
+  nxc_relative *past = nxc_arena_alloc(arena, sizeof *past);
+  const char *system = nxc_system_name(dialect->name);
+  *past = (nxc_relative){.system = dialect->name,
+                         .name = nxc_arena_printf(arena, "%s of %s or before", system, month_of(arena, lost)),
+                         .marks = "",
+                         .own = "",
+                         .past = true};
+  return past;
+}
+
+static const nxc_relative *relative_of(const nxc_dialect *dialect, const nxc_node *node) {
+  if (node->key == NULL) return NULL;
+  const nxc_relative *found = nxc_relative_find(dialect->name, node->key);
+  bool word = found == NULL && node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING;
+  return word ? nxc_relative_of_word(dialect->name, node->key, node->value.text) : found;
+}
+
+const nxc_relative *nxc_relative_of(const nxc_dialect *dialect, const nxc_document *document) {
+  const nxc_node *root = document->root;
+  const nxc_relative *found = NULL;
+  for (size_t i = 0; i < root->n_children && found == NULL; i++)
+    found = relative_of(dialect, root->children[i]);
+  return found;
 }
 
 /* A number, or a word. */
@@ -51,13 +104,55 @@ void nxc_binding_take_relative(nxc_binding *binding) {
   }
 }
 
+/* What it has of its own there: an option, or a word of an option of both. NULL: nothing. */
+static const char *own_of(const nxc_binding *binding, const nxc_node *node) {
+  if (node->key == NULL) return NULL;
+  if (nxc_option_find(binding->dialect, node->key) == NULL)
+    return nxc_relative_has(binding->relative, node->key) ? node->key : NULL;
+  const char *word = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING
+                         ? nxc_relative_word(binding->relative, node->key, node->value.text)
+                         : NULL;
+  bool own = word != NULL && *word == '\0';
+  if (!own && relative_of(binding->dialect, node) != binding->relative) return NULL;
+  return nxc_arena_printf(binding->arena, "%s %s", node->key, node->value.text);
+}
+
 static const nxc_remark *remarks_of(nxc_binding *binding, const char *names, const char *counted,
                                     size_t *n_remarks) {
   nxc_remark *remarks = nxc_arena_array(binding->arena, 2, sizeof *remarks);
-  remarks[0].text = nxc_arena_printf(binding->arena, "of its own: %s", names);
+  const char *what = binding->relative->past ? "what is no more" : "of its own";
+  remarks[0].text = nxc_arena_printf(binding->arena, "%s: %s", what, names);
   remarks[1].text = nxc_arena_printf(binding->arena, "estimates count %s", counted);
   *n_remarks = *counted ? 2 : 1;
   return remarks;
+}
+
+static void report_relative(nxc_binding *binding, const nxc_node *at, const nxc_remark *remarks,
+                            size_t n_remarks) {
+  const nxc_relative *relative = binding->relative;
+  const char *system = nxc_system_name(relative->system);
+  const char *grown = nxc_arena_printf(binding->arena,
+                                       "this is for %s, which grew out of %s: what it has of its own is not "
+                                       "known here, and the rest is judged as %s judges it",
+                                       relative->name, system, system);
+  const char *past = nxc_arena_printf(binding->arena,
+                                      "this is for %s: it is judged as version %s, the oldest that is known "
+                                      "here",
+                                      relative->name, binding->version);
+  const char *named = nxc_arena_printf(
+      binding->arena,
+      "name the version that it is for now, such as --dialect %s@0.16: it says what is no more",
+      relative->system);
+  nxc_sink_report(binding->sink,
+                  &(nxc_finding){
+                      .id = relative->past ? "NX1325" : "NX1324",
+                      .severity = binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
+                      .at = nxc_node_span(at),
+                      .fix = relative->past ? named : "have that code itself judge what is its own",
+                      .remarks = remarks,
+                      .n_remarks = n_remarks,
+                      .message = relative->past ? past : grown,
+                  });
 }
 
 void nxc_binding_report_relative(nxc_binding *binding) {
@@ -68,36 +163,15 @@ void nxc_binding_report_relative(nxc_binding *binding) {
     const nxc_node *node = root->children[i];
     if (meaning_of(binding, node, NULL) != NULL)
       counted = nxc_arena_printf(binding->arena, "%s%s%s", counted, *counted ? ", " : "", node->key);
-    if (node->key == NULL || nxc_option_find(binding->dialect, node->key) != NULL) continue;
-    if (!nxc_relative_has(relative, node->key)) continue;
-    names = nxc_arena_printf(binding->arena, "%s%s%s", names, first ? ", " : "", node->key);
-    if (first == NULL || nxc_relative_find(binding->dialect->name, first->key) != relative) first = node;
+    const char *own = own_of(binding, node);
+    if (own == NULL) continue;
+    names = nxc_arena_printf(binding->arena, "%s%s%s", names, first ? ", " : "", own);
+    if (first == NULL || relative_of(binding->dialect, first) != relative) first = node;
   }
   if (first == NULL) return;
   size_t n_remarks;
   const nxc_remark *remarks = remarks_of(binding, names, counted, &n_remarks);
-  const char *system = nxc_system_name(relative->system);
-  nxc_severity severity = binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING;
-  nxc_sink_report(binding->sink,
-                  &(nxc_finding){.id = "NX1324",
-                                 .severity = severity,
-                                 .at = nxc_node_span(first),
-                                 .fix = "have that code itself judge what is its own",
-                                 .remarks = remarks,
-                                 .n_remarks = n_remarks,
-                                 .message = nxc_arena_printf(
-                                     binding->arena,
-                                     "this is for %s, which grew out of %s: what it has of its own is not "
-                                     "known here, and the rest is judged as %s judges it",
-                                     relative->name, system, system)});
-}
-
-/* "2023-09" */
-static const char *month_of(nxc_arena *arena, const char *until) {
-  static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
-                                       "July",    "August",   "September", "October", "November", "December"};
-  int month = (until[5] - '0') * 10 + until[6] - '0';
-  return nxc_arena_printf(arena, "%s %.4s", months[month - 1], until);
+  report_relative(binding, first, remarks, n_remarks);
 }
 
 bool nxc_binding_report_past(nxc_binding *binding, const nxc_node *node, const char *name, bool open) {

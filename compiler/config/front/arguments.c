@@ -21,19 +21,44 @@ static void report_repair(nxc_arguments *to, const char *id, nxc_span at, const 
 
 /* -- into the map ---------------------------------------------------------------------------------------- */
 
-/* Where both say the same, nothing is lost; where one file reads another, the last is meant to count. */
+/* Where two options stand: in one command of a script, in two of them, or in two texts. */
+typedef enum beside { IN_COMMAND, IN_SCRIPT, IN_FILES } beside;
+
+static const nxc_launch_word *word_at(const nxc_arguments *to, nxc_span at) {
+  for (size_t i = 0; to->words != NULL && i < to->words->n_items; i++) {
+    const nxc_launch_word *word = &to->words->items[i];
+    if (word->at.source == at.source && word->at.line == at.line && word->at.column == at.column) return word;
+  }
+  return NULL;
+}
+
+static beside how_beside(const nxc_arguments *to, nxc_span one, nxc_span other) {
+  if (one.source != other.source) return IN_FILES;
+  const nxc_launch_word *first = word_at(to, one), *last = word_at(to, other);
+  return first != NULL && last != NULL && first->command != last->command ? IN_SCRIPT : IN_COMMAND;
+}
+
+/* Where both say the same, nothing is lost; where one file reads another, the last is meant to count, and of
+ * two arrays of a script it may be. */
 static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name) {
+  static const struct {
+    nxc_severity severity;
+    const char *message, *fix;
+  } kinds[] = {
+      [IN_COMMAND] = {NXC_SEVERITY_ERROR, "--%s is given twice; Megatron takes the last one and says nothing",
+                      "keep one of them"},
+      [IN_SCRIPT] = {NXC_SEVERITY_WARNING, "--%s is given twice, in two commands: the last one counts",
+                     "keep one of them, unless the last is meant to count"},
+      [IN_FILES] = {NXC_SEVERITY_NOTE, "--%s is given in two files: the last one counts", NULL}};
   const nxc_remark remark = {nxc_node_span(earlier), "the first one"};
   const nxc_value *first = nxc_node_value(to->arena, earlier), *last = nxc_node_value(to->arena, node);
   bool same = first != NULL && last != NULL && nxc_value_equal(first, last);
-  bool meant = nxc_node_span(earlier).source != nxc_node_span(node).source;
-  const char *message = same    ? "--%s is given twice, with the same value"
-                        : meant ? "--%s is given in two files: the last one counts"
-                                : "--%s is given twice; Megatron takes the last one and says nothing";
+  beside how = how_beside(to, earlier->key_at, node->key_at);
+  const char *message = same ? "--%s is given twice, with the same value" : kinds[how].message;
   nxc_sink_report(to->sink, &(nxc_finding){.id = "NX5906",
-                                           .severity = same || meant ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR,
+                                           .severity = same ? NXC_SEVERITY_NOTE : kinds[how].severity,
                                            .at = node->key_at,
-                                           .fix = same || !meant ? "keep one of them" : NULL,
+                                           .fix = same ? "keep one of them" : kinds[how].fix,
                                            .remarks = &remark,
                                            .n_remarks = 1,
                                            .message = nxc_arena_printf(to->arena, message, name)});
@@ -318,6 +343,7 @@ static const nxc_relative *relative_of(const nxc_arguments *to, const nxc_launch
 
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
   bool ended = false, many = false;
+  to->words = words;
   if (to->relative == NULL) to->relative = relative_of(to, words);
   for (size_t i = 0; i < words->n_items;) {
     many = many || is_many(words, i);
@@ -332,6 +358,7 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
     else i = report_strays(to, words, i, ended);
   }
   to->open = to->open || (many && to->map->n_children == 0); /* all options come from there */
+  to->words = NULL;
 }
 
 void nxc_arguments_report_unknown(nxc_arguments *to, const char *program) {

@@ -10,11 +10,17 @@ static bool is_broken(const nxc_rule_run *run, const char *id) {
   return false;
 }
 
-/* Whether the rule is about an old name that such a code has still. */
+/* Whether the rule is about an old name that such a code has still, or about what an option of its own says
+ * otherwise. */
 static bool is_about_own(const nxc_rule_run *run, const nxc_rule_row *rule) {
   const nxc_relative *relative = run->binding != NULL ? run->binding->relative : NULL;
-  bool option = rule->at != NULL && rule->at[0] == '@';
-  return relative != NULL && option && nxc_relative_has(relative, rule->at + 1);
+  if (relative == NULL) return false;
+  if (rule->at != NULL && rule->at[0] == '@' && nxc_relative_has(relative, rule->at + 1)) return true;
+  const nxc_node *root = run->binding->document->root;
+  for (size_t i = 0; i < root->n_children; i++)
+    if (root->children[i]->key != NULL && nxc_relative_spares(relative, root->children[i]->key, rule->id))
+      return true;
+  return false;
 }
 
 static void skip(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,

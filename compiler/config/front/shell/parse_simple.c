@@ -138,11 +138,17 @@ static bool declares(const nxc_shell_command *command) {
   return false;
 }
 
-/* --option (0.5)*2: texts of arguments alone are read without a shell's signs. */
-static bool takes_signs(const nxc_shell_command *command) {
+/* --option (0.5)*2: a text of arguments alone, which is read without a shell's signs. */
+static bool is_options(const nxc_shell_command *command) {
   const nxc_shell_word *first = command->n_words > 0 ? &command->words[0] : NULL;
   if (first == NULL || first->n_parts == 0 || first->parts[0].kind != NXC_PART_TEXT) return false;
   return first->parts[0].text.n_bytes > 1 && memcmp(first->parts[0].text.bytes, "--", 2) == 0;
+}
+
+/* Lines of options alone are those of one command. */
+static void keep_start(nxc_shell_parser *p, size_t at) {
+  p->starts = nxc_arena_grow(p->arena, p->starts, p->n_starts, sizeof *p->starts);
+  p->starts[p->n_starts++] = at;
 }
 
 static void put_sign(nxc_shell_parser *p, nxc_shell_command *command) {
@@ -177,9 +183,10 @@ nxc_shell_command *nxc_shell_parse_simple(nxc_shell_parser *p) {
     if (nxc_shell_parse_redirect(p, command)) continue;
     char c = nxc_shell_peek(p, 0);
     bool process = (c == '<' || c == '>') && nxc_shell_peek(p, 1) == '(';
-    if ((c == '(' || c == ')') && p->bare_options && takes_signs(command)) put_sign(p, command);
+    if ((c == '(' || c == ')') && p->bare_options && is_options(command)) put_sign(p, command);
     else if (nxc_shell_ends_word(c) && !process) break;
     else parse_piece(p, command);
   }
+  if (!is_options(command)) keep_start(p, command->at);
   return command;
 }

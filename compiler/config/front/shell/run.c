@@ -36,10 +36,13 @@ static void copy_items(nxc_shell *s, nxc_shell_value *value, const nxc_shell_val
   nxc_shell_spend(s, from->n_items, from->at);
 }
 
-/* The array that a name has, as one that may be changed. */
+/* The array that a name has, as one that may be changed. What was not read may have begun it. */
 static nxc_shell_value array_of(nxc_shell *s, const char *name, size_t at) {
   const nxc_shell_value *before = nxc_shell_find(s, name);
   nxc_shell_value value = {.kind = NXC_SHELL_ARRAY, .at = at};
+  if (before == NULL && s->sources)
+    nxc_shell_put_item(s, &value, "0",
+                       nxc_text_from(s->arena, name, strlen(name), at, NXC_MARK_UNKNOWN | NXC_MARK_MANY));
   if (before == NULL) return value;
   if (before->kind == NXC_SHELL_TABLE) value.kind = NXC_SHELL_TABLE;
   if (before->kind == NXC_SHELL_TEXT) nxc_shell_put_item(s, &value, "0", before->text);
