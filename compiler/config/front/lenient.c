@@ -39,23 +39,26 @@ void nxc_take_misfits(nxc_binding *binding, nxc_taking *take) {
   binding->n_misfits = n_kept;
 }
 
-/* Not in quotes it is a finding of the document's own. */
-static bool is_quoted_null(const nxc_bound *bound) {
+bool nxc_is_quoted_null(const nxc_node *node) {
   static const char *const words[] = {"None", "none", "null", "Null", "NULL", "~"};
-  const nxc_node *final = bound->node ? nxc_node_final(bound->node) : NULL;
-  bool text = bound->row->domain.type == NXC_TYPE_STR || bound->row->domain.type == NXC_TYPE_PATH;
-  if (!text || !bound->row->domain.nullable) return false;
-  if (bound->value == NULL || bound->value->kind != NXC_STRING) return false;
-  if (final == NULL || final->kind != NXC_NODE_SCALAR || final->style == NXC_STYLE_PLAIN) return false;
+  if (node->kind != NXC_NODE_SCALAR || node->style == NXC_STYLE_PLAIN || node->value.kind != NXC_STRING)
+    return false;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcmp(bound->value->text, words[i]) == 0) return true;
+    if (strcmp(node->value.text, words[i]) == 0) return true;
   return false;
+}
+
+static bool is_null_text(const nxc_bound *bound) {
+  bool text = bound->row->domain.type == NXC_TYPE_STR || bound->row->domain.type == NXC_TYPE_PATH;
+  if (!text || !bound->row->domain.nullable || bound->node == NULL) return false;
+  const nxc_node *final = nxc_node_final(bound->node);
+  return final != NULL && nxc_is_quoted_null(final);
 }
 
 void nxc_note_null_texts(nxc_binding *binding) {
   for (size_t i = 0; i < binding->dialect->n_options; i++) {
     const nxc_bound *bound = &binding->options[i];
-    if (!is_quoted_null(bound)) continue;
+    if (!is_null_text(bound)) continue;
     nxc_report_repair(binding->sink, "NX1102", NXC_SEVERITY_WARNING, bound->node->at,
                       "write null, without quotes",
                       nxc_repair_value(binding->arena, nxc_node_final(bound->node), "null", false),

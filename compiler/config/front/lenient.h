@@ -14,7 +14,9 @@ typedef bool nxc_taking(nxc_arena *arena, const nxc_misfit_value *misfit, nxc_va
 void nxc_take_misfits(nxc_binding *binding, nxc_taking *take);
 /* A whole number 0 or 1 as a boolean. */
 bool nxc_take_bit(const nxc_misfit_value *misfit, nxc_value *taken);
-/* Warns of None and null in quotes where an empty value may stand: they are texts. */
+/* None, null and the like in quotes. */
+bool nxc_is_quoted_null(const nxc_node *node);
+/* Warns of them where an empty value may stand: they are texts. */
 void nxc_note_null_texts(nxc_binding *binding);
 
 #endif

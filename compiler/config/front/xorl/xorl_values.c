@@ -5,6 +5,7 @@
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 #include "compiler/config/front/arguments.h"
+#include "compiler/config/front/lenient.h"
 
 #include <string.h>
 #include <strings.h>
@@ -185,8 +186,11 @@ static void type_option(typing *t, const nxc_option_row *row, nxc_node *node, co
     return;
   }
   if (node->kind != NXC_NODE_SCALAR) return;
+  bool wants_text = row->domain.type == NXC_TYPE_STR || row->domain.type == NXC_TYPE_PATH;
+  if (wants_text && nxc_is_quoted_null(node))
+    nxc_report(t->sink, "NX1102", NXC_SEVERITY_WARNING, node->at, "leave the key out",
+               "\"%s\" in quotes is a text, not an empty value", node->value.text);
   if (node->value.kind == NXC_NULL) {
-    bool wants_text = row->domain.type == NXC_TYPE_STR || row->domain.type == NXC_TYPE_PATH;
     bool word = row->domain.type == NXC_TYPE_ENUM || row->domain.type == NXC_TYPE_BOOL;
     if (wants_text) read_null_as_text(t, row, node, name);
     if (word) reject_null(t, node, name, "is no word that xorl's parser takes here");
