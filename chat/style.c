@@ -2,6 +2,8 @@
 /* The template and the special tokens of a tokenizer's folder. */
 #include "chat/dialogue.h"
 
+#include "schema/regular.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +61,7 @@ static bool open_text(nxj_style *style, const char *name, const char *text, size
 }
 
 static bool open_file(nxj_style *style, const char *path, nxr_fault *fault) {
-  FILE *file = fopen(path, "rb");
+  FILE *file = nx_regular_open(path);
   char *text = NULL;
   size_t n_bytes = 0;
   if (file == NULL)

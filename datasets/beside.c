@@ -2,6 +2,7 @@
 #include "datasets/beside.h"
 
 #include "runtime/data/dataset.h"
+#include "schema/regular.h"
 #include "tokenizer/files.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ bool nxd_copy_beside(const char *from, const char *to, nxr_fault *fault) {
 }
 
 static bool same_bytes(const char *a, const char *b) {
-  FILE *one = fopen(a, "rb"), *other = fopen(b, "rb");
+  FILE *one = nx_regular_open(a), *other = nx_regular_open(b);
   bool same = (one == NULL) == (other == NULL);
   while (same && one) {
     int c = getc(one);

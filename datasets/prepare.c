@@ -5,6 +5,7 @@
 #include "datasets/command.h"
 #include "datasets/key.h"
 #include "datasets/recipe.h"
+#include "schema/regular.h"
 #include "tokenizer/unsaid.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ static bool key_path(const char *prefix, char path[NXD_PATH_BYTES]) {
 static bool is_made(const char *prefix, const char *key) {
   char path[NXD_PATH_BYTES], text[65] = "", index[NXD_PATH_BYTES];
   snprintf(index, sizeof index, "%s.idx", prefix);
-  FILE *file = key_path(prefix, path) && access(index, R_OK) == 0 ? fopen(path, "rb") : NULL;
+  FILE *file = key_path(prefix, path) && access(index, R_OK) == 0 ? nx_regular_open(path) : NULL;
   bool same = file && fread(text, 1, 64, file) == 64 && strcmp(text, key) == 0;
   if (file) fclose(file);
   return same;

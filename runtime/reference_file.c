@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/reference_file.h"
 
+#include "schema/regular.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <nettle/sha2.h>
@@ -96,7 +98,7 @@ bool nxr_reference_read(const char *directory, const uint8_t key[NXR_REFERENCE_K
   char path[4096];
   header is;
   uint8_t found[SHA256_DIGEST_SIZE], wanted[SHA256_DIGEST_SIZE];
-  FILE *file = path_of(directory, "reference.bin", path) ? fopen(path, "rb") : NULL;
+  FILE *file = path_of(directory, "reference.bin", path) ? nx_regular_open(path) : NULL;
   if (file == NULL) return false;
   bool good = fread(&is, sizeof is, 1, file) == 1 && memcmp(is.magic, MAGIC, sizeof MAGIC) == 0 &&
               memcmp(is.key, key, sizeof is.key) == 0 && is.n == n &&

@@ -2,6 +2,7 @@
 #include "tokenizer/open.h"
 
 #include "schema/plan_check.h"
+#include "schema/regular.h"
 #include "tokenizer/added.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/files.h"
@@ -31,7 +32,7 @@ bool nxt_refuse(nxt_reading *reading, const char *format, ...) {
 }
 
 bool nxt_read_file(nxt_reading *reading, nxt_text *text) {
-  FILE *file = fopen(reading->path, "rb");
+  FILE *file = nx_regular_open(reading->path);
   if (file == NULL) return nxt_refuse(reading, "%s", strerror(errno));
   size_t n = 1;
   while (n > 0 && text->n <= MAX_FILE_BYTES) {

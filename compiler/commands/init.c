@@ -79,7 +79,7 @@ static int64_t slurm_number(const char *text, const char *option) {
 
 static void read_slurm(survey *s, const char *path) {
   enum { BYTES_MAX = 1024 * 1024 };
-  const nxc_source *source = nxc_source_read(s->arena, path, BYTES_MAX);
+  const nxc_source *source = nxc_source_read_file(s->arena, path, BYTES_MAX);
   if (source == NULL || strstr(source->text, "#SBATCH") == NULL) return;
   int64_t n_nodes = slurm_number(source->text, "--nodes"),
           n_each = slurm_number(source->text, "--gpus-per-node");

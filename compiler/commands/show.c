@@ -38,7 +38,7 @@ static void print_usage(FILE *out) {
 
 /* Maps a plan; NULL, and a message, when it can not be read. */
 static const void *map_plan(const char *path, uint64_t *n_bytes) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe cannot be mapped */
   struct stat status;
   void *bytes = MAP_FAILED;
   if (file >= 0 && fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {

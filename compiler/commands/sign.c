@@ -6,6 +6,7 @@
 #include "compiler/commands/output.h"
 #include "compiler/render/screen.h"
 #include "schema/plan_check.h"
+#include "schema/regular.h"
 #include "schema/signed.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ static bool is_folder(const char *path) {
 
 /* A plan's bytes, to be freed; NULL with a fault. Only what is a plan is signed as one. */
 static void *read_plan(const char *path, uint64_t *n_bytes, nx_fault *fault) {
-  FILE *file = fopen(path, "rb");
+  FILE *file = nx_regular_open(path);
   struct stat about;
   bool fits = file != NULL && fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) &&
               about.st_size > 0 && (uint64_t)about.st_size <= NX_PLAN_MAX_BYTES;

@@ -224,7 +224,7 @@ enum { N_DESCRIPTIONS = sizeof descriptions / sizeof *descriptions };
 /* What stands beside the weights is told; false where nothing does. */
 static bool tell_one(comparison *c, const char *weights, const description *of) {
   c->name = beside(c->binding->arena, weights, of->name);
-  c->text = c->name ? nxc_source_read(c->binding->arena, c->name, TEXT_BYTES_MAX) : NULL;
+  c->text = c->name ? nxc_source_read_file(c->binding->arena, c->name, TEXT_BYTES_MAX) : NULL;
   if (c->text != NULL) of->tell(c, c->text);
   return c->text != NULL;
 }

@@ -30,5 +30,6 @@ void nxc_model_config_read(nxc_arena *arena, const nxc_request *request, nxc_com
   if (path == NULL) path = named(arena, compiled);
   if (path == NULL) return;
   nxc_settings_miss_model(compiled->settings, NULL);
-  compiled->unreadable = !nxc_binding_read_model_config(compiled->binding, path);
+  bool asked = request->model_config != NULL;
+  compiled->unreadable = !nxc_binding_read_model_config(compiled->binding, path, asked);
 }

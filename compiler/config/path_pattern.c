@@ -49,7 +49,7 @@ static bool read_entry(nxc_arena *arena, const char *line, size_t n_bytes, entry
 const nxc_ignore *nxc_ignore_read(nxc_arena *arena, const nxc_ignore *above, const char *folder) {
   enum { BYTES_MAX = 1024 * 1024 };
   const nxc_source *source =
-      nxc_source_read(arena, nxc_arena_printf(arena, "%s.gitignore", folder), BYTES_MAX);
+      nxc_source_read_file(arena, nxc_arena_printf(arena, "%s.gitignore", folder), BYTES_MAX);
   if (source == NULL) return above;
   nxc_ignore *own = nxc_arena_alloc(arena, sizeof *own);
   *own = (nxc_ignore){.above = above, .folder = nxc_arena_strdup(arena, folder)};

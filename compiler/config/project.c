@@ -270,7 +270,7 @@ bool nxc_project_read(nxc_arena *arena, const char *file, nxc_sink *sink, nxc_pr
   if (found == NULL) return true;
   project->path = shown_path(arena, found);
   project->folder = found;
-  const nxc_source *source = nxc_source_read(arena, project->path, PROJECT_BYTES_MAX);
+  const nxc_source *source = nxc_source_read_file(arena, project->path, PROJECT_BYTES_MAX);
   if (source == NULL) {
     nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, "let the file be read, or take it away",
                "cannot read %s: %s", project->path, strerror(errno));

@@ -50,6 +50,33 @@ static size_t find_url_password(const char *text, size_t n_bytes) {
   return n_bytes;
 }
 
+/* What gives access stands in the query of a URL by these names too: ://host/path?name=value&signature=value
+ */
+static bool is_secret_in_query(const char *name, size_t n_bytes) {
+  static const char *const names[] = {"sig", "signature", "key"};
+  char key[KEY_MAX + 1];
+  if (n_bytes > KEY_MAX) return false;
+  memcpy(key, name, n_bytes);
+  key[n_bytes] = '\0';
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (ends_in(key, n_bytes, names[i])) return true;
+  return nxc_key_is_secret(key);
+}
+
+static size_t find_in_query(const char *text, size_t n_bytes) {
+  bool in_query = false;
+  size_t name = 0;
+  const char *url = n_bytes < 3 ? NULL : memmem(text, n_bytes, "://", 3);
+  for (size_t at = url ? (size_t)(url - text) + 3 : n_bytes; at < n_bytes; at++) {
+    if (strchr(" \"'\t\n", text[at]) != NULL) in_query = false;
+    if (in_query && text[at] == '=' && at + 1 < n_bytes && is_secret_in_query(text + name, at - name))
+      return at + 1;
+    if (text[at] == '?') in_query = true;
+    if (!is_word(text[at])) name = at + 1;
+  }
+  return n_bytes;
+}
+
 /* A word with a digit that is long enough. */
 static bool is_given_key(const char *text, size_t n_bytes) {
   size_t n_word = 0, n_digits = 0;
@@ -73,8 +100,12 @@ static size_t find_given_key(const char *text, size_t n_bytes) {
 }
 
 static size_t find_in_text(const char *text, size_t n_bytes) {
-  size_t password = find_url_password(text, n_bytes), given = find_given_key(text, n_bytes);
-  return password < given ? password : given;
+  const size_t found[] = {find_url_password(text, n_bytes), find_in_query(text, n_bytes),
+                          find_given_key(text, n_bytes)};
+  size_t first = found[0];
+  for (size_t i = 1; i < sizeof found / sizeof *found; i++)
+    if (found[i] < first) first = found[i];
+  return first;
 }
 
 bool nxc_text_is_secret(const char *text, size_t n_bytes) {

@@ -125,23 +125,33 @@ static const nxc_overlay *find_overlay(const char *path) {
 
 /* -- reading --------------------------------------------------------------------------------------------- */
 
-const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes) {
+static const nxc_source *read_path(nxc_arena *arena, const char *path, size_t limit_bytes, bool file_alone) {
   const nxc_overlay *over = find_overlay(path);
   if (over != NULL)
     return source_over(arena, strcmp(path, "-") == 0 ? "<stdin>" : path,
                        nxc_arena_strndup(arena, over->text, over->n_bytes), over->n_bytes, true);
   bool standard_input = strcmp(path, "-") == 0;
-  int file = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+  int file = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | (file_alone ? O_NONBLOCK : 0));
   if (file < 0) return NULL;
   struct stat facts = {0};
-  size_t expected_bytes = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) ? (size_t)facts.st_size : 0;
+  bool is_file = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode), is_folder = S_ISDIR(facts.st_mode);
   size_t n_bytes;
-  char *text = read_all(arena, file, expected_bytes, limit_bytes, &n_bytes);
-  int problem = errno;
+  bool refused = file_alone && !is_file && !is_folder;
+  char *text =
+      refused ? NULL : read_all(arena, file, is_file ? (size_t)facts.st_size : 0, limit_bytes, &n_bytes);
+  int problem = refused ? EINVAL : errno;
   if (!standard_input) close(file);
   errno = problem;
   if (text == NULL) return NULL;
   return source_over(arena, standard_input ? "<stdin>" : path, text, n_bytes, true);
+}
+
+const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes) {
+  return read_path(arena, path, limit_bytes, false);
+}
+
+const nxc_source *nxc_source_read_file(nxc_arena *arena, const char *path, size_t limit_bytes) {
+  return read_path(arena, path, limit_bytes, true);
 }
 
 /* Bytes of the break that a line of the text ends with. */

@@ -41,8 +41,10 @@ typedef struct nxc_span {
 /* A source over a copy of `text`. */
 const nxc_source *nxc_source_new(nxc_arena *arena, const char *name, const char *text, size_t n_bytes);
 /* Reads a whole file ("-" is standard input), at most `limit_bytes` of it. NULL with errno set when it cannot
- * be read (EFBIG: larger than the limit). */
+ * be read (EFBIG: larger than the limit). A pipe's writer is waited for: somebody named it. */
 const nxc_source *nxc_source_read(nxc_arena *arena, const char *path, size_t limit_bytes);
+/* The same of what a configuration names, or what lies beside it: nothing but a file (EINVAL). */
+const nxc_source *nxc_source_read_file(nxc_arena *arena, const char *path, size_t limit_bytes);
 /* From now on files of these paths are read from memory, in any thread; NULL ends it. The list ends with a
  * row without a path. */
 void nxc_source_lay_over(const nxc_overlay *overlays);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/weights.h"
 
+#include "schema/regular.h"
 #include "schema/safetensors.h"
 
 #include <stdio.h>
@@ -46,9 +47,9 @@ static bool read_start(weights *w, FILE *in, const char *path, uint64_t n_bytes)
 /* False: it is not to be seen here. */
 static bool add_file(weights *w, const char *path) {
   struct stat status;
-  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  FILE *in = fopen(path, "rb");
-  bool good = in != NULL && read_start(w, in, path, (uint64_t)status.st_size);
+  FILE *in = nx_regular_open(path);
+  bool good =
+      in != NULL && fstat(fileno(in), &status) == 0 && read_start(w, in, path, (uint64_t)status.st_size);
   if (in != NULL) fclose(in);
   return good;
 }
@@ -90,7 +91,7 @@ static bool open_weights(weights *w, const char *path) {
   if (access(one, F_OK) == 0) return add_file(w, one);
   const char *index = nxc_arena_printf(w->arena, "%s/model.safetensors.index.json", path);
   json_error_t error;
-  json_t *root = access(index, R_OK) == 0 ? json_load_file(index, JSON_REJECT_DUPLICATES, &error) : NULL;
+  json_t *root = nx_json_read(index, JSON_REJECT_DUPLICATES, &error);
   json_t *map = json_object_get(root, "weight_map");
   bool found = json_is_object(map);
   if (found) add_indexed(w, path, map);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/calibrate/calibrate.h"
 
+#include "runtime/files/replace.h"
 #include "runtime/world/launch.h"
 #include "schema/targets.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define BEGINNING "# nxrun --calibrate"
 enum { GROUP_INSIDE, GROUP_BETWEEN, N_TYPES = 2, DEADLINE_S = 60 };
 static const nx_dtype product_types[N_TYPES] = {NX_f32, NX_bf16};
 
@@ -33,7 +35,8 @@ typedef struct calibration {
   double operator_s;
   nxr_curve products[N_TYPES], memory;
   nxr_measured_link inside, between;
-  char *temporary; /* what is written, beside the file whose name it will have; NULL: standard output */
+  char *temporary; /* what is written, beside the file whose name it will have; NULL: it is written to at once
+                    */
   FILE *out;       /* on rank 0 */
 } calibration;
 
@@ -185,7 +188,7 @@ static void print_machine(const calibration *c, FILE *out) {
   uint32_t n_local = c->bare.groups[GROUP_INSIDE].size;
   uint64_t n_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / n_local;
   if (c->bench.backend->memory_bytes) n_bytes = c->bench.backend->memory_bytes(c->bench.device);
-  fprintf(out, "# nxrun --calibrate: %u rank%s of %u thread%s on %u host%s, backend %s, run.target %s\n",
+  fprintf(out, BEGINNING ": %u rank%s of %u thread%s on %u host%s, backend %s, run.target %s\n",
           run->n_ranks, run->n_ranks == 1 ? "" : "s", run->n_threads, run->n_threads == 1 ? "" : "s",
           run->n_hosts, run->n_hosts == 1 ? "" : "s", c->bench.backend->name,
           nx_target_find(run->target)->name);
@@ -206,6 +209,11 @@ static bool open_output(calibration *c) {
   const char *path = c->options->path;
   c->out = stdout;
   if (path == NULL) return true;
+  if (!nxr_may_replace(path, BEGINNING, &c->fault)) return false;
+  if (!nxr_is_renamed_over(path)) {
+    c->out = fopen(path, "w");
+    return c->out || nxr_fault_set(&c->fault, "cannot write %s: %s", path, strerror(errno));
+  }
   size_t room = strlen(path) + 32;
   c->temporary = malloc(room);
   if (!c->temporary) return nxr_fault_set(&c->fault, "out of memory");
@@ -219,16 +227,14 @@ static bool finish_output(calibration *c) {
   print_machine(c, c->out);
   bool well = fflush(c->out) == 0 && !ferror(c->out);
   if (well && c->temporary) well = rename(c->temporary, c->options->path) == 0;
-  const char *name = c->temporary ? c->options->path : "standard output";
+  const char *name = c->options->path ? c->options->path : "standard output";
   return well || nxr_fault_set(&c->fault, "cannot write %s: %s", name, strerror(errno));
 }
 
 /* A file that has not got its name is removed. */
 static void close_output(calibration *c) {
-  if (c->temporary && c->out) {
-    fclose(c->out);
-    unlink(c->temporary);
-  }
+  if (c->out && c->out != stdout) fclose(c->out);
+  if (c->out && c->temporary) unlink(c->temporary);
   free(c->temporary);
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/world/world.h"
 #include "schema/nf4_nested.h"
 #include "schema/quantized.h"
+#include "schema/regular.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -81,7 +82,7 @@ static bool add_indexed(nxr_source *source, const json_t *map, const char *index
 
 static bool open_index(nxr_source *source, const char *index_path, nxr_fault *fault) {
   json_error_t error;
-  json_t *index = json_load_file(index_path, JSON_REJECT_DUPLICATES, &error);
+  json_t *index = nx_json_read(index_path, JSON_REJECT_DUPLICATES, &error);
   bool good = index ? add_indexed(source, json_object_get(index, "weight_map"), index_path, fault)
                     : nxr_fault_set(fault, "%s is damaged: %s", index_path, error.text);
   json_decref(index);

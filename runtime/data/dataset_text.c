@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/data/dataset.h"
 
+#include "schema/regular.h"
+
 #include <jansson.h>
 #include <stdio.h>
 
@@ -8,7 +10,7 @@ double nxr_dataset_bytes_per_token(const char *prefix) {
   char path[4096];
   if (snprintf(path, sizeof path, "%s" NXR_TOKENIZER_FOLDER "/" NXR_TEXT_FILE, prefix) >= (int)sizeof path)
     return 0;
-  json_t *text = json_load_file(path, 0, NULL);
+  json_t *text = nx_json_read(path, 0, NULL);
   double n_bytes = json_number_value(json_object_get(text, "bytes"));
   double n_tokens = json_number_value(json_object_get(text, "tokens"));
   json_decref(text);

@@ -2,6 +2,7 @@
 #include "runtime/foreign/foreign.h"
 
 #include "runtime/foreign/foreign_shards.h"
+#include "schema/regular.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ static void read_word(const char *folder, const char *name, char word[64]) {
   char path[NXR_FOREIGN_PATH];
   word[0] = '\0';
   if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return;
-  FILE *file = fopen(path, "r");
+  FILE *file = nx_regular_open(path);
   if (file == NULL) return;
   if (fscanf(file, "%63[A-Za-z0-9_]", word) != 1) word[0] = '\0';
   fclose(file);

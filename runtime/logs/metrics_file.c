@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/metrics_file.h"
 
+#include "schema/regular.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,7 +41,7 @@ static off_t find_end(FILE *file, uint64_t last) {
 
 /* Only a file whose every line is ours is ever changed. */
 static bool measure(const char *path, uint64_t n_steps, off_t *end, nxr_fault *fault) {
-  FILE *file = fopen(path, "r");
+  FILE *file = nx_regular_open(path);
   if (file == NULL) return nxr_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
   *end = find_end(file, n_steps);
   fclose(file);

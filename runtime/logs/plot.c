@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/plot.h"
 
+#include "runtime/files/replace.h"
 #include "runtime/logs/metrics_file.h"
+#include "schema/regular.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -22,6 +24,7 @@ enum {
   MOST_POINTS = 1000
 };
 enum { N_TICKS = 5, LEGEND_LINE = 16 };
+#define BEGINNING "<svg"
 static const char USAGE[] =
     "usage: nxrun plot [-o FILE] [--metric NAME] [--set NAME] DIR...\n"
     "Draws a metric of runs over their steps, as SVG on standard output or in FILE; DIR is a run's folder, "
@@ -71,8 +74,8 @@ static bool read_row(const plot *of, const char *line, curve *to) {
 static bool read_curve(const plot *of, const char *path, curve *to) {
   char name[4096], line[NXR_METRICS_LINE_BYTES];
   snprintf(name, sizeof name, "%s/metrics.jsonl", path);
-  FILE *file = fopen(name, "r");
-  if (file == NULL) file = fopen(path, "r");
+  FILE *file = nx_regular_open(name);
+  if (file == NULL) file = nx_regular_open(path);
   *to = (curve){.name = path};
   bool good = file != NULL;
   while (good && fgets(line, sizeof line, file)) good = read_row(of, line, to);
@@ -152,13 +155,18 @@ static void draw_curve(const plot *of, size_t index, FILE *out) {
 }
 
 static bool draw(const plot *of) {
+  nxr_fault fault;
+  if (of->output && !nxr_may_replace(of->output, BEGINNING, &fault)) {
+    fprintf(stderr, "nxrun: %s\n", fault.text);
+    return false;
+  }
   FILE *out = of->output ? fopen(of->output, "w") : stdout;
   if (out == NULL) {
     fprintf(stderr, "nxrun: cannot write %s: %s\n", of->output, strerror(errno));
     return false;
   }
   fprintf(out,
-          "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
+          BEGINNING " xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
           "font-size=\"12\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
           WIDTH, HEIGHT, WIDTH, HEIGHT);
   draw_axes(of, out);

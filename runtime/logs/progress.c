@@ -2,6 +2,7 @@
 #include "runtime/logs/progress.h"
 
 #include "runtime/world/clock.h"
+#include "schema/regular.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -131,7 +132,7 @@ static void print_status(const char *directory, const json_t *status) {
 int nxr_status_print(const char *directory) {
   char path[PATH_BYTES];
   json_error_t error;
-  json_t *status = make_path(directory, "status.json", path) ? json_load_file(path, 0, &error) : NULL;
+  json_t *status = make_path(directory, "status.json", path) ? nx_json_read(path, 0, &error) : NULL;
   if (status == NULL) {
     fprintf(stderr,
             "nxrun: %s has no status.json that can be read: it is no folder of a run (run.directory), or no "

@@ -2,6 +2,7 @@
 #include "runtime/logs/wandb_file.h"
 
 #include "runtime/logs/wandb.pb-c.h"
+#include "schema/regular.h"
 
 #include <errno.h>
 #include <isa-l/crc.h>
@@ -159,7 +160,7 @@ static void draw_id(char id[ID_BYTES]) {
 
 /* That the run has had so far; false where there is none. */
 static bool read_id(const char *path, char id[ID_BYTES]) {
-  json_t *kept = json_load_file(path, 0, NULL);
+  json_t *kept = nx_json_read(path, 0, NULL);
   const char *text = json_string_value(json_object_get(kept, "run_id"));
   bool good = text && strlen(text) == ID_BYTES - 1 &&
               strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789") == ID_BYTES - 1;

@@ -146,4 +146,8 @@ expect 'and no run goes on from them' 1 'has no state of the optimizer' $run lig
 plan lighter checkpoint.load=light checkpoint.weights_only=true
 expect 'but one may begin with them' 0 'step 8/8' $run lighter.bin --dir lighter
 same 'as with those of a whole one' lighter weights 1
+
+mkdir piped && mkfifo piped/model.safetensors.index.json
+plan piped run.init_from=piped
+expect 'a pipe for an index is not waited for' 1 'index.json is damaged: Invalid argument' $run piped.bin --dir new
 finish

@@ -64,6 +64,14 @@ refuse 'options of a training' 2 "$nxrun" --calibrate --resume
 refuse '-o without --calibrate' 2 "$nxrun" small.plan -o out.yaml
 refuse 'no thread' 2 "$nxrun" --calibrate --threads 0
 refuse 'a folder that is not there' 1 "$nxrun" --calibrate -o nowhere/machine.yaml
+cp two.yaml mine.yaml && sed -i 1d mine.yaml && cp mine.yaml kept
+refuse 'a file of another kind is not replaced' 1 "$nxrun" --calibrate --threads 1 -o mine.yaml
+cmp -s mine.yaml kept
+report 'and stays as it was' $?
+mkfifo pipe && cat pipe >through &
+timeout 60 "$nxrun" --calibrate --threads 1 --backend ref -o pipe >out 2>&1
+wait $! && [ -p pipe ] && grep -q '^memory_bandwidth' through
+report 'a pipe stays one' $?
 [ -z "$(ls ./*.tmp 2>/dev/null)" ]
 report 'nothing is left over' $?
 finish

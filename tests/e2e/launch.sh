@@ -86,6 +86,9 @@ expect 'a pipe for metrics' 1 'pipe is no regular file' "$nxrun" one.bin --dir p
 rm run1/checkpoints/step-000004/manifest.json && mkfifo run1/checkpoints/step-000004/manifest.json
 expect 'a pipe for a manifest' 1 'manifest.json: it is no file' "$nxrun" one.bin --dir run1 --resume
 
+mkfifo run1/status.pipe && mv run1/status.pipe run1/status.json
+expect 'a pipe for the status' 1 'run1 has no status.json that can be read' "$nxrun" status run1
+
 # Ranks that were told different things say so, whatever it is.
 differ() { # NAME STATUS PATTERN OPTION...: the second rank has the options
   name=$1 status=$2 pattern=$3

@@ -58,6 +58,9 @@ report 'one for each' $?
 passes 'another number, to a file' "$nxrun" plot -o lr.svg --metric lr timed
 grep -q '>lr<' lr.svg
 report 'with its name' $?
+passes 'and again' "$nxrun" plot -o lr.svg timed
+expect 'not over a file of another kind' 1 'was not made by this command' "$nxrun" plot -o timed/metrics.jsonl timed
+expect 'which is left' 0 '^</svg>$' "$nxrun" plot timed
 expect 'a number that is not there' 1 'has no speed' "$nxrun" plot --metric speed timed
 expect 'plot of nothing' 2 'usage: nxrun plot' "$nxrun" plot
 

@@ -104,8 +104,9 @@ nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const
 /* Finds each key's option and judges its value: unknown keys, aliases; types, words, bounds and null are
  * kept. */
 void nxc_binding_read(nxc_binding *binding);
-/* Reads a Hugging Face config.json into the model options. False (reported) when it cannot be read. */
-bool nxc_binding_read_model_config(nxc_binding *binding, const char *path);
+/* Reads a Hugging Face config.json into the model options. False (reported) when it cannot be read. One that
+ * a command line asks for may be a pipe. */
+bool nxc_binding_read_model_config(nxc_binding *binding, const char *path, bool asked);
 bool nxc_binding_read_model_text(nxc_binding *binding, const nxc_source *text);
 /* What options say together: which are inactive, what does not fit (a warning where it is inactive), which
  * required ones lack, what nxrun refuses; then sets settings. */

@@ -101,8 +101,9 @@ static void read_object(reader *r, json_t *object, const char *section) {
   }
 }
 
-bool nxc_binding_read_model_config(nxc_binding *binding, const char *path) {
-  const nxc_source *text = nxc_source_read(binding->arena, path, MODEL_CONFIG_BYTES_MAX);
+bool nxc_binding_read_model_config(nxc_binding *binding, const char *path, bool asked) {
+  const nxc_source *text =
+      (asked ? nxc_source_read : nxc_source_read_file)(binding->arena, path, MODEL_CONFIG_BYTES_MAX);
   if (text != NULL) return nxc_binding_read_model_text(binding, text);
   nxc_report(binding->sink, "NX1315", NXC_SEVERITY_ERROR, (nxc_span){0},
              "name a config.json that can be read", "cannot read %s: %s", path, strerror(errno));

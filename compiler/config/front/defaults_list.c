@@ -103,7 +103,7 @@ static void include(composition *c, const nxc_node *entry, const char *name, pla
   const char *file = nxc_arena_printf(arena, "%s%s%s", c->folder, joined(arena, at.group, '/', path),
                                       dot && strcmp(dot, ".yaml") == 0 ? "" : ".yaml");
   bool followed = strstr(name, "${") == NULL && to.depth <= MOST_BELOW && c->n_files < MOST_FILES;
-  const nxc_source *source = followed ? nxc_source_read(arena, file, NXC_DOCUMENT_BYTES_MAX) : NULL;
+  const nxc_source *source = followed ? nxc_source_read_file(arena, file, NXC_DOCUMENT_BYTES_MAX) : NULL;
   if (source != NULL) compose(c, source, to);
   else if (!optional)
     report_lost(c, entry,

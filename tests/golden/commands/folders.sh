@@ -151,6 +151,25 @@ PATH=$work/bin:$PATH bash -c '
   complete_words nxcfg explain mesh.tens
   complete_words nxcfg validate --dialect nxd' >printed
 expect 'completion: commands, options, names, dialects' validate --statistics mesh.tensor nxdt
+
+# Nobody waits for what a pipe beside a configuration may bring some day.
+mkdir -p pipes/model pipes/weights && cp "$root/conf/xorl/quickstart.yaml" pipes/x.yaml
+sed -i 's#config_path: .*#config_path: model#' pipes/x.yaml
+cp "$root/conf/nx/quickstart.yaml" pipes/n.yaml
+mkfifo pipes/model/config.json pipes/weights/model.safetensors.index.json pipes/piped.yaml pipes/hosts
+(cd pipes && timeout 20 "$nxcfg" validate x.yaml --world-size 2) >printed 2>&1
+expect 'a pipe for a config.json' 'NX1315' 'cannot read model/config.json: Invalid argument'
+(cd pipes && timeout 20 "$nxcfg" plan n.yaml --set run.init_from=weights) >printed 2>&1
+expect 'a pipe for an index of weights' 'layout   2 ranks'
+timeout 20 "$nxcfg" validate pipes >printed 2>&1
+expect 'a pipe in a folder' 'pipes/n.yaml: valid' '!piped.yaml'
+sed 's/"pipe-parallel-size"/"hostfile": "hosts", &/' "$root/conf/neox/quickstart.yml" >pipes/h.yml
+(cd pipes && timeout 20 "$nxcfg" validate h.yml) >printed 2>&1
+expect 'a pipe for a hostfile' 'h.yml: '
+mkfifo pipes/.nxcfg.yaml
+timeout 20 "$nxcfg" validate pipes/n.yaml >printed 2>&1
+expect 'a pipe for a project file' 'NX1500' 'cannot read pipes/.nxcfg.yaml: Invalid argument'
+
 ! LC_ALL=C "$nxcfg" tune "$root/conf/nxdt/llama-7b.yaml" --machine trn2 --help 2>&1 | LC_ALL=C grep -q '[^ -~]'
 result 'no other characters than those of the C locale' $?
 finish

@@ -26,6 +26,7 @@ write() { # NAME LINE: the quick start of NxDT with this line at its end
 write key 'wandb: {api-key: Zq7hidden, user_auth: Zq7hidden, passwd: [Zq7hidden]}'
 write text 'mirror: {at: "https://me:Zq7hidden@host/x", with: hf_Zq7hidden0123456789}'
 # shellcheck disable=SC2016
+write query 'mirror: [https://host/x?a=1&token=Zq7hidden, "s3://b/x?X-Amz-Signature=Zq7hidden"]'
 write environment 'mine: ${oc.env:NX_TEST_SECRET}'
 # shellcheck disable=SC2016
 write nested 'mine: ${oc.env:${oc.env:NX_TEST_SECRET}}'
@@ -38,6 +39,7 @@ write unknown 'mine: ${${oc.env:NX_TEST_SECRET}:1}'
 # shellcheck disable=SC2016
 write copied 'mine: {password: Zq7hidden, copy: "${.password}", wrong: "${${.password}}"}'
 write broken 'wandb: {api_key: Zq7hidden, api_key: Zq7hidden'
+sed 's#^  explicit_log_dir: .*#  explicit_log_dir: "https://host/x?sig=Zq7hidden"#' "$root/conf/nxdt/quickstart.yaml" >signed.yaml
 # shellcheck disable=SC2016
 sed 's/^  explicit_log_dir: .*/  explicit_log_dir: runs\/${oc.env:NX_TEST_SECRET}/; s/^  num_layers: .*/  num_layers: ${oc.env:NX_TEST_SIZE}/' \
   "$root/conf/nxdt/quickstart.yaml" >settings.yaml
@@ -49,7 +51,7 @@ sed 's/^  explicit_log_dir: .*/  explicit_log_dir: runs\/${oc.env:NX_TEST_SECRET
   echo 'HF_TOKEN="Zq7hidden"'
   cat "$root/conf/megatron/quickstart.sh"
 } >script.sh
-for file in key text environment nested path resolver unknown copied broken settings planned; do
+for file in key text query signed environment nested path resolver unknown copied broken settings planned; do
   for format in text short json github gitlab sarif; do silent validate --notes --format $format "$file.yaml"; done
   silent validate --hermetic $file.yaml
   silent validate --hermetic --format sarif $file.yaml

@@ -97,7 +97,8 @@ static const char *find_file(nxc_arena *arena, const char *folder, const nxc_val
   enum { WORD_BYTES_MAX = 64 };
   const char *path = file_in(arena, folder),
              *newest = existing(arena, folder, "latest_checkpointed_iteration.txt");
-  const nxc_source *word = path == NULL && newest ? nxc_source_read(arena, newest, WORD_BYTES_MAX) : NULL;
+  const nxc_source *word =
+      path == NULL && newest ? nxc_source_read_file(arena, newest, WORD_BYTES_MAX) : NULL;
   if (word == NULL) return path;
   long long number = strtoll(word->text, NULL, 10);
   if (step != NULL && step->kind == NXC_INT && step->integer > 0) number = step->integer;
@@ -235,7 +236,7 @@ static bool take_all(nxc_binding *binding, const char *path, const uint8_t *byte
 
 static bool read_file(nxc_binding *binding, const char *path, nx_fault *fault) {
   struct stat status;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   bool good = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
   void *bytes = good ? mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
   if (file >= 0) close(file);

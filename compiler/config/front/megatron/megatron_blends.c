@@ -71,7 +71,7 @@ static bool read_parts(nxc_binding *binding, const nxc_bound *bound, const nxc_s
 /* The file that an option names; NULL where none is given, or none is here. */
 static const nxc_source *file_of(nxc_binding *binding, const nxc_bound *bound) {
   bool text = bound != NULL && bound->given && bound->value != NULL && bound->value->kind == NXC_STRING;
-  return text ? nxc_source_read(binding->arena, bound->value->text, BLEND_BYTES_MAX) : NULL;
+  return text ? nxc_source_read_file(binding->arena, bound->value->text, BLEND_BYTES_MAX) : NULL;
 }
 
 static void give(nxc_binding *binding, const nxc_bound *bound, nxc_value value) {

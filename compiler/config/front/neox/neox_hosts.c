@@ -81,7 +81,7 @@ static void read_line(hosts *all, const nxc_source *source, uint32_t line) {
 
 /* False: there is none that can be read, which the real launcher takes for a training on one machine. */
 static bool read_hosts(hosts *all, const char *path) {
-  const nxc_source *source = nxc_source_read(all->binding->arena, path, HOSTFILE_BYTES_MAX);
+  const nxc_source *source = nxc_source_read_file(all->binding->arena, path, HOSTFILE_BYTES_MAX);
   if (source == NULL) return false;
   for (uint32_t line = 1; line <= source->n_lines; line++) read_line(all, source, line);
   if (all->ok && all->n_items == 0) complain(all, (nxc_span){source, 1, 1, 1}, "%s names no host", path);

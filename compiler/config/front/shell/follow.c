@@ -39,7 +39,7 @@ static nxc_shell_source *open_file(nxc_shell *s, const char *path) {
   for (size_t i = 0; i < s->n_texts; i++)
     if (strcmp(s->texts[i].source->name, path) == 0) return s->texts[i].open ? NULL : &s->texts[i];
   if (s->n_texts == TEXTS_MAX) return NULL;
-  const nxc_source *source = nxc_source_read(s->arena, path, NXC_SHELL_BYTES_MAX);
+  const nxc_source *source = nxc_source_read_file(s->arena, path, NXC_SHELL_BYTES_MAX);
   if (source == NULL || strlen(source->text) != source->n_bytes) return NULL;
   return nxc_shell_add_source(s, source);
 }
