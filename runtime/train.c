@@ -244,8 +244,13 @@ static bool between(nxr_training *run, const nxr_numbers *numbers, double start_
   return good;
 }
 
+static void tell_wait(void *run, const char *wait) {
+  nxr_progress_waits(&((nxr_training *)run)->progress, wait);
+}
+
 static void open_progress(nxr_training *run) {
   if (run->world->rank != 0) return;
+  nxr_comm_tells(run->comm, tell_wait, run);
   run->progress = (nxr_progress){.directory = run->checkpoint.directory,
                                  .plan = run->plan,
                                  .world = run->world,

@@ -226,6 +226,10 @@ void nxr_comm_start(nxr_comm *comm, nxr_collective *collective) {
   if (at_once) nxr_comm_wait(comm, collective);
 }
 
+void nxr_comm_tells(nxr_comm *comm, nxr_comm_teller *tell, void *told) {
+  comm->tell = tell, comm->told = told;
+}
+
 /* What keeps a collective from going on: itself, or the first that no transport knows of yet, or what holds
  * that one's post. */
 static const nxr_collective *in_the_way(const nxr_comm *comm, const nxr_collective *collective) {
@@ -246,6 +250,7 @@ static void look_at_peer(nxr_comm *comm, const nxr_collective *collective, nxr_p
   atomic_store_explicit(&comm->pulse->waits_for, 1 + needed, memory_order_relaxed);
   if (silent_s > comm->deadline_s)
     nxr_comm_fail(comm, held, needed, leaves ? "has work on its device that does not end" : "does not come");
+  nxr_comm_tell(comm, held, needed, silent_s);
 }
 
 /* True when it is complete. */
@@ -267,6 +272,7 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
       .spins = SPINS, .yields = UINT32_MAX, .nap_us = NAP_US, .crowded = comm->world->crowded};
   if (collective->active) {
     delay(comm);
+    comm->told_s = 0;
     while (!poll(comm, collective, pause.polls + 1, &patience)) nxr_pause_once(&pause);
   }
   if (patience.with != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);

@@ -51,6 +51,9 @@ uint64_t nxr_comm_control_bytes(const nx_plan *plan);
 bool nxr_comm_open(nxr_world *world, const nx_plan *plan, const nxk_backend *backend, nxk_device *device,
                    const nxr_arenas *arenas, double deadline_s, nxr_comm **comm, nxr_fault *fault);
 void nxr_comm_close(nxr_comm *comm);
+/* Who is told what this rank waits for, while another shows no sign of life. */
+typedef void nxr_comm_teller(void *told, const char *wait);
+void nxr_comm_tells(nxr_comm *comm, nxr_comm_teller *tell, void *told);
 
 /* All members bind their collectives of a group in the same order. The comm owns the result. */
 nxr_collective *nxr_comm_bind(nxr_comm *comm, const nxr_collective_spec *spec, nxr_fault *fault);

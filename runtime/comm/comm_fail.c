@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said where a wait is given up: who waits where, and who holds up all. */
+/* What is said of a wait that is long, or given up: who waits where, and who holds up all. */
 #include "runtime/comm/comm_transport.h"
 
 #include <stdio.h>
@@ -44,23 +44,39 @@ static void describe_rank(const nxr_comm *comm, uint32_t rank, char *text, size_
            (unsigned long long)atomic_load(&pulse->step), place);
 }
 
-void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
+enum { WAIT_BYTES = 1024 };
+
+/* Where this rank waits, for which rank, and who holds up all. */
+static void describe_wait(const nxr_comm *comm, const nxr_collective *collective, uint32_t peer,
+                          const char *what, char text[WAIT_BYTES]) {
   char here[192], there[320], chain[64] = "";
-  const nxr_world *world = comm->world;
   const nxr_collective_spec *spec = &collective->spec;
   uint64_t n_bytes = spec->outer * spec->axis * spec->inner * nx_dtype_bits(spec->x_dtype) / 8;
   uint32_t last = last_of_chain(comm, peer);
   describe(comm, collective->spec.operator, here, sizeof here);
   describe_rank(comm, last, there, sizeof there);
   if (last != peer) snprintf(chain, sizeof chain, ", held up in the end by rank %u", last);
-  fprintf(stderr,
-          "nxrun: rank %u (%s) waits in step %llu %s, group %s, %llu bytes: rank %u (%s) %s (run.deadline_s "
-          "%g)%s; %s\n",
-          world->rank, nxr_world_host(world, world->rank),
-          (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name,
-          (unsigned long long)n_bytes, peer, nxr_world_host(world, peer), what, comm->deadline_s, chain,
-          there);
+  snprintf(text, WAIT_BYTES, "in step %llu %s, group %s, %llu bytes: rank %u (%s) %s%s; %s",
+           (unsigned long long)atomic_load(&comm->pulse->step), here, collective->group->name,
+           (unsigned long long)n_bytes, peer, nxr_world_host(comm->world, peer), what, chain, there);
+}
+
+void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, const char *what) {
+  char wait[WAIT_BYTES], limited[96];
+  const nxr_world *world = comm->world;
+  snprintf(limited, sizeof limited, "%s (run.deadline_s %g)", what, comm->deadline_s);
+  describe_wait(comm, collective, peer, limited, wait);
+  fprintf(stderr, "nxrun: rank %u (%s) waits %s\n", world->rank, nxr_world_host(world, world->rank), wait);
   nxr_world_abort(1);
+}
+
+void nxr_comm_tell(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, double silent_s) {
+  char wait[WAIT_BYTES], silent[64];
+  if (comm->tell == NULL || silent_s < comm->told_s + NXR_TELLS_EVERY_S) return;
+  comm->told_s = silent_s;
+  snprintf(silent, sizeof silent, "has shown no sign of life for %.0f s", silent_s);
+  describe_wait(comm, collective, peer, silent, wait);
+  comm->tell(comm->told, wait);
 }
 
 void nxr_comm_fail_device(nxr_comm *comm) {

@@ -111,6 +111,9 @@ struct nxr_comm {
   nxr_collective *vote;
   nxr_pulse *pulse;
   double deadline_s;
+  nxr_comm_teller *tell; /* NULL: nobody listens */
+  void *told;
+  double told_s; /* how long the wait was when it was told of last */
   nxr_lead lead;
   uint64_t delay_state; /* of the random delays; 0: none */
   uint64_t n_starts;
@@ -184,7 +187,10 @@ void nxr_comm_live(nxr_comm *comm);
 
 /* y[0..n) = sum of the collective's sources, on the host where its operands are there. */
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n);
-/* comm_fail.c ends the run: this collective can not be completed; the device stands still. */
+/* comm_fail.c. Tells of a wait every few seconds that the other shows no sign of life. */
+enum { NXR_TELLS_EVERY_S = 5 };
+void nxr_comm_tell(nxr_comm *comm, const nxr_collective *collective, uint32_t peer, double silent_s);
+/* Ends the run: this collective can not be completed; the device stands still. */
 _Noreturn void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer,
                              const char *what);
 _Noreturn void nxr_comm_fail_device(nxr_comm *comm);

@@ -50,12 +50,22 @@ static void replace(const char *directory, json_t *status) {
   if (json_dump_file(status, temporary, JSON_INDENT(1)) == 0) rename(temporary, path);
 }
 
-void nxr_progress_write(nxr_progress *progress, const nxr_progress_state *state, bool now) {
-  if (progress->directory == NULL || (!now && nxr_clock_s() - progress->written_s < LEAST_S)) return;
-  json_t *status = make_status(progress, state);
+static void write_status(nxr_progress *progress, const char *wait) {
+  json_t *status = make_status(progress, &progress->state);
+  if (status && wait) json_object_set_new(status, "waits", json_string(wait));
   if (status) replace(progress->directory, status);
   json_decref(status);
+}
+
+void nxr_progress_write(nxr_progress *progress, const nxr_progress_state *state, bool now) {
+  progress->state = *state;
+  if (progress->directory == NULL || (!now && nxr_clock_s() - progress->written_s < LEAST_S)) return;
+  write_status(progress, NULL);
   progress->written_s = nxr_clock_s();
+}
+
+void nxr_progress_waits(nxr_progress *progress, const char *wait) {
+  if (progress->directory != NULL && progress->state.phase != NULL) write_status(progress, wait);
 }
 
 static void print_time(time_t when, char text[TIME_BYTES]) {
@@ -94,6 +104,18 @@ static void print_left(double seconds) {
   printf("left        %llu:%02llu:%02llu\n", left / 3600, left / 60 % 60, left % 60);
 }
 
+/* In lines of at most 80 columns, between words. */
+static void print_wait(const char *wait) {
+  int column = printf("waits      ");
+  for (const char *at = wait; *at != '\0'; at += strspn(at, " ")) {
+    int n = (int)strcspn(at, " ");
+    if (column + 1 + n > 80) column = printf("\n%11s", "") - 1;
+    column += printf(" %.*s", n, at);
+    at += n;
+  }
+  puts("");
+}
+
 /* A run that should have said something since. */
 static void print_quiet(const char *phase, double quiet_s, double step_s) {
   bool works =
@@ -126,6 +148,8 @@ static void print_status(const char *directory, const json_t *status) {
   printf("ranks       %lld, rank 0 on %s\nas of       %s\n",
          (long long)json_integer_value(json_object_get(status, "ranks")), host ? host : "a host unknown",
          text);
+  const char *wait = json_string_value(json_object_get(status, "waits"));
+  if (wait) print_wait(wait);
   print_quiet(phase ? phase : "", quiet_s, step_s);
 }
 

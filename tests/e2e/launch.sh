@@ -185,8 +185,18 @@ rm -rf long
 setsid "$mpiexec" -n 2 "$nxrun" long.bin --dir long --log json >steps 2>out &
 job=$!
 for _ in $(seq 100); do [ -s steps ] && break; sleep 0.1; done
-set -- $(own_ranks)
+for _ in $(seq 100); do [ -s long/status.json ] && break; sleep 0.1; done
+first=$(sed -n 's/.*"process": \([0-9]*\).*/\1/p' long/status.json)
+set -- $(own_ranks | grep -vx "$first") "$first"
 kill -STOP "$1"
+for _ in $(seq 200); do
+  "$nxrun" status long >out
+  grep -q '^waits' out && break
+  sleep 0.1
+done
+awk 'length($0) > 80 { long = 1 } /^waits +in step [0-9]+ / { waits = 1 } { all = all $0 }
+  END { gsub(/ +/, " ", all); exit !(waits && !long && all ~ /: rank 1 \(.*\) has shown no sign of life for [0-9]+ s; rank 1 was last seen/) }' out
+report 'status says what a run waits for' $?
 kill -INT "$2"
 sleep 2.2
 kill -0 "$2"
