@@ -235,10 +235,11 @@ static void say_build_failure(const nxk_device *device, cl_program program, cons
   free(log);
 }
 
-/* Constants of the headers that are shared have the type that the device has. */
+/* What a driver would warn of in programs that are not the user's is not said; why one is not built is.
+ * Constants of the headers that are shared have the type that the device has. */
 static void options_of(const nxk_device *device, char *options, size_t room) {
   const char *more = getenv("NXRUN_OPENCL_OPTIONS");
-  snprintf(options, room, "%s%s", device->fp64 ? "" : "-cl-single-precision-constant ", more ? more : "");
+  snprintf(options, room, "-w %s%s", device->fp64 ? "" : "-cl-single-precision-constant ", more ? more : "");
 }
 
 static cl_program build_source(nxk_device *device, const char *const *texts, const char *options,

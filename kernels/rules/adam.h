@@ -146,8 +146,9 @@ static inline double rule_ademamix_beta(const rule_step *step) {
 }
 
 static inline double rule_ademamix_weight(const rule_step *step) {
-  const double weight = step->number[NX_ademamix_slow_weight];
-  const double share = (double)step->count / step->number[NX_ademamix_slow_weight_warmup];
+  const double *number = step->number;
+  const double weight = number[NX_ademamix_slow_weight];
+  const double share = (double)step->count / number[NX_ademamix_slow_weight_warmup];
   return share < 1 ? share * weight : weight;
 }
 
