@@ -23,8 +23,11 @@ static bool open_device(nxr_training *run) {
   run->machine.backend = nxk_backend_find(name);
   if (!run->machine.backend && !given && strcmp(name, "cpu") == 0) run->machine.backend = &nxk_ref;
   if (!run->machine.backend)
-    return nxr_fault_set(&run->fault, "this nxrun was built without the backend %s: give --backend ref",
-                         name);
+    return nxr_fault_set(
+        &run->fault,
+        "this nxrun was built without the backend %s: build it where tools/install runtime has been, or "
+        "give --backend ref",
+        name);
   const nxk_device_options options = {.n_threads = wanted->n_threads, .target = wanted->target,
                                       .workspace_bytes = wanted->workspace_bytes,
                                       .device = run->options->device, .local_rank = run->world->local_rank,

@@ -98,8 +98,8 @@ bool nx_check_run_counts(const nx_checker *check) {
     return nx_flaw(check, run, "the run is malformed");
   if (!nx_target_find(run->target))
     return nx_flaw(check, run,
-                   "target %u of the run is not known here: nxcfg plan makes a plan for one that is",
-                   run->target);
+                   "target %u of the run is not known here, where run.target may be%s", run->target,
+                   nx_target_names);
   if (plan->n[NX_SECTION_ATOMS] == 0 && run->n_ranks != 1)
     return nx_flaw(check, run, "the run has %u ranks and no mesh", run->n_ranks);
   if ((uint64_t)run->global_batch != (uint64_t)run->micro_batch * run->n_micro_batches * run->data_size)

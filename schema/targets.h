@@ -28,6 +28,13 @@ static const nx_target_row nx_targets[] = {
 #undef TARGET
 };
 
+/* Each behind a space. */
+static const char nx_target_names[] =
+#define TARGET(number, name, text, backend, on_device, needs) " " text
+#include "schema/targets.def"
+#undef TARGET
+    ;
+
 /* NULL where there is none of that number, or name. */
 static inline const nx_target_row *nx_target_find(uint32_t target) {
   for (size_t i = 0; i < sizeof nx_targets / sizeof *nx_targets; i++)

@@ -58,6 +58,12 @@ else
 fi
 expect 'ranks that share cores are told' 0 'share .* cores* of a host' \
   "$mpiexec" -n 2 taskset -c 0 "$nxrun" two.bin --dir run5
+plan old.bin 1 format=8
+expect 'a plan of an older format' 1 'old.bin.*has format 8.0 and this program reads [1-9][0-9]*.[0-9]*: compile it again' \
+  "$nxrun" old.bin --dir run5
+plan new.bin 1 target=99
+expect 'a plan for a target of another version' 1 'new.bin.*target 99 of the run is not known here, .* opencl; nxcfg plan FILE -o new.bin' \
+  "$nxrun" new.bin --dir run5
 if grep -q amx_bf16 /proc/cpuinfo; then
   skip 'a processor without the features of the target' 'this one has AMX'
 else

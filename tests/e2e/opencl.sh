@@ -51,6 +51,9 @@ ranks=1
 plan || exit 99
 OCL_ICD_VENDORS=/nonexistent expect 'without a driver' 1 'there is no OpenCL device: install' \
   "$nxrun" plan.bin --backend opencl --dir none
+mkdir vendors && echo libnone.so.1 >vendors/none.icd
+OCL_ICD_VENDORS=$PWD/vendors expect 'a driver whose library is not in the image' 1 'there is no OpenCL device: install' \
+  "$nxrun" plan.bin --backend opencl --dir none
 expect 'a device for the host' 1 '^nxrun: .*--device belongs to a backend of which nxrun --devices lists numbers' \
   "$nxrun" plan.bin --backend ref --device 0 --dir none
 if ! "$nxrun" --devices | grep -q '^opencl 0'; then
@@ -63,6 +66,8 @@ expect 'an unknown device' 1 'no device is called abacus: nxrun --devices lists'
 NXRUN_CACHE=$PWD/empty NXRUN_OPENCL_OPTIONS='-Dkernel=broken' \
   expect 'a program that is not built' 1 'does not build .*NXRUN_OPENCL_OPTIONS' \
   "$nxrun" plan.bin --backend opencl --dir none
+grep -q 'error: ' out
+report 'the words of its compiler stand above' $?
 tail -n 1 out | grep -q '^  and others$'
 report 'what else is missing ends with a whole line' $?
 
@@ -185,13 +190,20 @@ NXRUN_SAMPLE_MS=0.5 "$nxrun" --calibrate --backend opencl --threads 1 -o device.
   grep -qF "$(sed -n 's/^name: "\(.*\)"$/\1/p' device.yaml)" devices && grep -qE '^  in all .* [1-9][0-9]* tokens/s, ' out
 report 'a calibrated device' $?
 
-# A checkpoint of either backend goes on on the other.
-ranks=1
-plan || exit 99
-rm -rf ref other
-train ref ref && train opencl other --stop-after 2 && train ref other --resume && same_losses ref other 1e-6
-report 'ref goes on from a checkpoint of opencl' $?
-rm -rf other
-train ref other --stop-after 2 && train opencl other --resume && same_losses ref other 1e-6
-report 'opencl goes on from a checkpoint of ref' $?
+# A checkpoint of either backend goes on on the other: with the losses of a run that stays.
+goes_on() { # FROM TO
+  rm -rf "$1" moved
+  train "$1" "$1" && train "$1" moved --stop-after 2 && train "$2" moved --resume && same_losses "$1" moved 1e-6
+  report "$2 goes on from a checkpoint of $1" $?
+}
+ranks=2
+plan optimizer.zero_stage=1 || exit 99
+for other in ref cpu; do
+  if [ $other = cpu ] && "$nxrun" plan.bin --backend cpu --dir none --dry-run 2>&1 | grep -q 'built without'; then
+    skip 'checkpoints of cpu' 'this nxrun has no such backend'
+    continue
+  fi
+  goes_on opencl $other
+  goes_on $other opencl
+done
 finish

@@ -4,7 +4,7 @@
  * One parameter of 64 elements with a constant gradient of 1, summed over all ranks and descended by SGD, so
  * that its course is known: after n steps every element is -n lr RANKS. Written without nxcfg, so that
  * nxrun's launch, loop, memory and checkpoints can be tested by themselves. Names: steps, hosts, threads,
- * target, deadline (seconds), save, batch, sequence, directory, data. */
+ * target, deadline (seconds), save, batch, sequence, directory, data, format. */
 #include "schema/plan_check.h"
 
 #include <nettle/sha2.h>
@@ -251,8 +251,11 @@ int main(int argc, char **argv) {
   add_values();
   add_operators(programs);
   nx_header *header = (nx_header *)(void *)file;
-  *header = (nx_header){.major = NX_PLAN_MAJOR, .minor = NX_PLAN_MINOR, .header_bytes = sizeof *header,
-                        .endian = 0x01020304, .section_table_offset = sizeof *header};
+  *header = (nx_header){.major = (uint16_t)count("format", NX_PLAN_MAJOR),
+                        .minor = NX_PLAN_MINOR,
+                        .header_bytes = sizeof *header,
+                        .endian = 0x01020304,
+                        .section_table_offset = sizeof *header};
   memcpy(header->magic, NX_PLAN_MAGIC, sizeof header->magic);
   at = sizeof *header + N_SECTIONS * sizeof(nx_section);
   write_sections(programs);
