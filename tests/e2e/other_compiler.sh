@@ -1,7 +1,7 @@
 #!/bin/sh
 # One build by the other compiler, with ThreadSanitizer: it has no warning; its plans are those of the usual nxcfg, byte
 # by byte; no race is in `nxcfg validate` of many files, in any format, with estimates and without, nor in two ranks on
-# a device of OpenCL whose copies run beside the kernels, and their losses are those of the usual nxrun, since what
+# a device of OpenCL whose copies run beside the kernels; their losses are those of the usual nxrun, since what
 # differs is the host's part. And ThreadSanitizer is seen to find a race. TAP.
 # usage: other_compiler.sh SOURCE_ROOT NXCFG [NXRUN NXDATA MPIEXEC TEXT]
 # SPDX-License-Identifier: Apache-2.0
@@ -63,6 +63,7 @@ races_of_nxcfg() {
 train() { # NXRUN FOLDER
   timeout 300 "$mpiexec" -n 2 "$1" plan.bin --backend opencl --dir "$2" --profile 2-3 >out 2>&1
 }
+programs() { find kept pocl -type f -name '*.so' -o -path 'kept/*' | sort; }
 races_of_nxrun() {
   "$nxdata" build "$text" -o data >out 2>&1 || exit 99
   cat >small.yaml <<'YAML'
@@ -76,10 +77,16 @@ data: {path: [data]}
 run: {threads: 1}
 YAML
   "$nxcfg" plan small.yaml -o plan.bin >out 2>&1 || { cat out; exit 99; }
-  export TSAN_OPTIONS=exitcode=66
-  train build/nxrun other && ! grep -q 'ThreadSanitizer' out
-  report 'two ranks on a device: no race' $?
+  # The usual nxrun builds the programs, so that ThreadSanitizer watches no compiler.
+  export TSAN_OPTIONS=exitcode=66 NXRUN_CACHE="$folder/kept" POCL_CACHE_DIR="$folder/pocl"
   train "$nxrun" usual
+  report 'two ranks on a device' $?
+  programs >before
+  train build/nxrun other && ! grep -q 'ThreadSanitizer' out
+  report 'by the other compiler: no race' $?
+  programs >after
+  diff before after >out && [ -s before ]
+  report 'and no program was built again' $?
   for run in usual other; do sed 's/,"tokens_per_s.*//' $run/metrics.jsonl >$run.losses; done
   diff usual.losses other.losses >>out && [ "$(wc -l <usual.losses)" -eq 3 ]
   report 'the losses of the usual nxrun, to the last bit' $?

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kernels BACKEND RECORDS [--bench [PREFIX] | --only PREFIX]: every record of operators.txt on a
- * backend. */
+/* test_kernels BACKEND RECORDS [--bench [PREFIX] | --only PREFIX | --each]: every record of operators.txt on
+ * a backend; --each: those in which an operator stands first, in one type. */
+#include "schema/optimizers.h"
 #include "tests/kernels/compare.h"
 #include "tests/kernels/gradient.h"
 #include "tests/kernels/random.h"
@@ -301,7 +302,7 @@ static bool record_bench(test *t) {
 typedef struct test_options {
   const nxk_backend *backend;
   const char *prefix;
-  bool bench;
+  bool bench, each;
 } test_options;
 
 static bool record_wanted(const test_options *options, const test_record *record, test_variant variant) {
@@ -310,11 +311,35 @@ static bool record_wanted(const test_options *options, const test_record *record
   return strncmp(record->name, options->prefix, strlen(options->prefix)) == 0;
 }
 
+/* Whether an operator of the record stands in none before it; then all of it have been seen. */
+static bool has_new_operator(const test_record *record, bool seen[NX_OP_END]) {
+  bool is_new = false;
+  for (uint32_t i = 0; i < record->n_operators; i++) {
+    is_new = is_new || !seen[record->operators[i].op];
+    seen[record->operators[i].op] = true;
+  }
+  return is_new;
+}
+
+/* Every operator has a record, but for collectives and the rules of optimizers (test_optimizers.c). */
+static bool all_seen(const bool seen[NX_OP_END]) {
+  bool good = true;
+  for (uint32_t op = 0; op < NX_OP_END; op++) {
+    const nx_op_row *row = nx_op_find((nx_op)op);
+    if (!row || seen[op] || nx_op_is_collective(row) || nx_optimizer_of(op)) continue;
+    fprintf(stderr, "# %s has no record\n", row->name);
+    good = false;
+  }
+  return good;
+}
+
 static int records_run(const test_options *options, const record_list *list) {
+  bool seen[NX_OP_END] = {false};
   int n_run = 0, n_failed = 0;
   for (uint32_t index = 0; index < list->n_records; index++)
     for (test_variant variant = 0; variant < N_VARIANTS; variant++) {
       if (!record_wanted(options, &list->records[index], variant)) continue;
+      if (options->each && !has_new_operator(&list->records[index], seen)) continue;
       test t = {.record = &list->records[index], .variant = variant, .backend = options->backend};
       bool good = options->bench ? record_bench(&t) : record_test(&t);
       n_failed += !good;
@@ -323,6 +348,7 @@ static int records_run(const test_options *options, const record_list *list) {
       if (!options->bench) tap_report(good, "%s %s%s", t.record->name, variant_name(variant), more);
     }
   if (options->bench) return n_failed || !n_run ? 1 : 0;
+  if (options->each) tap_report(all_seen(seen), "every operator has a record");
   if (options->backend->sum && strncmp("sum", options->prefix, strlen(options->prefix)) == 0)
     tap_report(sum_test(options->backend), "sum");
   return tap_end();
@@ -332,10 +358,12 @@ int main(int argc, char **argv) {
   record_list list = {0};
   test_options options = {.prefix = argc > 4 ? argv[4] : ""};
   options.bench = argc > 3 && strcmp(argv[3], "--bench") == 0;
-  bool usage = argc < 3 || argc > 5 || (argc > 3 && !options.bench && strcmp(argv[3], "--only") != 0);
+  options.each = argc == 4 && strcmp(argv[3], "--each") == 0;
+  bool usage = argc < 3 || argc > 5 ||
+               (argc > 3 && !options.bench && !options.each && strcmp(argv[3], "--only") != 0);
   options.backend = usage ? NULL : nxk_backend_find(argv[1]);
   if (!options.backend) {
-    fprintf(stderr, "usage: test_kernels BACKEND RECORDS [--bench [PREFIX] | --only PREFIX]\n");
+    fprintf(stderr, "usage: test_kernels BACKEND RECORDS [--bench [PREFIX] | --only PREFIX | --each]\n");
     return 2;
   }
   if (options.backend->devices && options.backend->devices(NULL, 0) == 0) {

@@ -461,9 +461,10 @@ int main(int argc, char **argv) {
   }
   recorded = argc > 1 ? json_load_file(argv[1], 0, NULL) : NULL;
   if (recorded == NULL) {
-    fprintf(stderr, "usage: test_optimizers RECORDED.json [BACKEND]\n");
+    fprintf(stderr, "usage: test_optimizers RECORDED.json [BACKEND [TEST]]\n");
     return 2;
   }
+  if (argc > 3) cmocka_set_test_filter(argv[3]);
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   json_decref(recorded);
   return failed;
