@@ -206,6 +206,9 @@ static const struct usual left_open[] = {
     {NX_SETTING_MESH_PIPELINE, "1", "nothing tells it; --assume does"},
     {NX_SETTING_MESH_CONTEXT, "1", "nothing tells it; --assume does"},
     {NX_SETTING_MESH_EXPERT, "1", "nothing tells it; --assume does"},
+    {NX_SETTING_OPTIMIZER_ZERO_STAGE, "0", "nothing tells it; --assume does"},
+    {NX_SETTING_OFFLOAD_OPTIMIZER, "0", "nothing tells it; --assume does"},
+    {NX_SETTING_OFFLOAD_PARAMETERS, "false", "nothing tells it; --assume does"},
     {NX_SETTING_MODEL_POSITION_EMBEDDING, "none", "others change an estimate little"}};
 
 static bool assume_all(attempt *a, const nxc_settings *s, const struct usual *rows, size_t n_rows) {

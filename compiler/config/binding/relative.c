@@ -86,11 +86,17 @@ static const nxc_relative_meaning *meaning_of(const nxc_binding *binding, const 
 
 static void take(nxc_binding *binding, const nxc_node *node, const nxc_relative_meaning *means) {
   const nxc_value *value = &node->value;
+  nxc_setting_id id = nxc_setting_find(means->setting);
+  const nxc_provenance *before = nxc_settings_from(binding->settings, id);
+  if (strcmp(means->value, "?") == 0) { /* it says so elsewhere, unless this says it, too */
+    if (before->kind <= NXC_FROM_DIALECT_DEFAULT) nxc_settings_forget(binding->settings, id, node->key, node->at);
+    return;
+  }
   const char *text = *means->value ? means->value : value->kind == NXC_STRING ? value->text : NULL;
   if (text != NULL) value = value_of(binding->arena, text); /* arguments are texts */
   const nxc_provenance from = {.kind = NXC_FROM_FILE, .at = node->at, .option = node->key};
-  nxc_settings_set(binding->settings, nxc_setting_find(means->setting), value, &from,
-                   nxc_sink_new(binding->arena));
+  bool decided = before->option != NULL && strchr(before->option, '.') != NULL; /* by a section's file */
+  if (!decided) nxc_settings_set(binding->settings, id, value, &from, nxc_sink_new(binding->arena));
 }
 
 /* What a setting cannot be is left alone: the code may have words of its own. */
@@ -107,8 +113,9 @@ void nxc_binding_take_relative(nxc_binding *binding) {
 /* What it has of its own there: an option, or a word of an option of both. NULL: nothing. */
 static const char *own_of(const nxc_binding *binding, const nxc_node *node) {
   if (node->key == NULL) return NULL;
-  if (nxc_option_find(binding->dialect, node->key) == NULL)
-    return nxc_relative_has(binding->relative, node->key) ? node->key : NULL;
+  bool marks = nxc_relative_find(binding->dialect->name, node->key) == binding->relative;
+  if (marks || nxc_option_find(binding->dialect, node->key) == NULL)
+    return marks || nxc_relative_has(binding->relative, node->key) ? node->key : NULL;
   const char *word = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING
                          ? nxc_relative_word(binding->relative, node->key, node->value.text)
                          : NULL;
@@ -161,7 +168,8 @@ void nxc_binding_report_relative(nxc_binding *binding) {
   const char *names = "", *counted = "";
   for (size_t i = 0; relative != NULL && i < root->n_children; i++) {
     const nxc_node *node = root->children[i];
-    if (meaning_of(binding, node, NULL) != NULL)
+    const nxc_relative_meaning *means = meaning_of(binding, node, NULL);
+    if (means != NULL && (strcmp(means->value, "?") != 0 || node->kind == NXC_NODE_MAP))
       counted = nxc_arena_printf(binding->arena, "%s%s%s", counted, *counted ? ", " : "", node->key);
     const char *own = own_of(binding, node);
     if (own == NULL) continue;

@@ -22,6 +22,9 @@ nxc_resolution nxc_megatron_resolve(nxc_document *document, const nxc_resolving 
  * checkpoint (checkpoint_args.h). */
 void nxc_megatron_prepare(struct nxc_binding *binding);
 
+/* Reads the file of deepspeed_config, which the script may write itself (deepspeed_config.c). */
+void nxc_megatron_read_deepspeed(nxc_arguments *to, nxc_script *script);
+
 /* -- YAML (front_megatron_yaml.c) -- */
 
 /* The option behind a name of argparse's namespace, and whether it says the opposite; "": the name is no

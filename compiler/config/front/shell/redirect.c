@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where commands read from and write to: lines that stand in the script, and scripts that it writes. */
+/* Where commands read from and write to: lines that stand in the script, and files that it writes. */
 #include "compiler/config/front/shell/shell.h"
 #include "compiler/document/names.h"
 
 #include <string.h>
+
+enum { FILE_BYTES_MAX = 4 * 1024 * 1024 };
 
 void nxc_shell_redirect_input(nxc_shell *s, const nxc_shell_command *command) {
   for (size_t i = 0; i < command->n_redirects; i++) {
@@ -22,13 +24,19 @@ void nxc_shell_redirect_input(nxc_shell *s, const nxc_shell_command *command) {
   }
 }
 
+/* Scripts and JSON; these also where a part of the path is unknown: it is the same where they are read. */
+static bool is_kept(const nxc_text *path) {
+  bool json = path->n_bytes > 5 && memcmp(path->bytes + path->n_bytes - 5, ".json", 5) == 0;
+  return json || (nxc_shell_ends_in_sh(path) && !nxc_text_any(path, NXC_MARK_UNKNOWN));
+}
+
 const nxc_shell_redirect *nxc_shell_written(nxc_shell *s, const nxc_shell_command *command, nxc_text *path) {
   const nxc_shell_redirect *last = NULL;
   for (size_t i = 0; i < command->n_redirects; i++) {
     const nxc_shell_redirect *r = command->redirects[i];
     if (r->kind != '>' || r->stream != 1) continue;
     *path = nxc_shell_expand_one(s, &r->target);
-    last = nxc_shell_ends_in_sh(path) && !nxc_text_any(path, NXC_MARK_UNKNOWN) ? r : NULL;
+    last = is_kept(path) ? r : NULL;
   }
   return last;
 }
@@ -46,4 +54,27 @@ void nxc_shell_keep_written(nxc_shell *s, const nxc_text *path, const nxc_text *
 const nxc_text *nxc_shell_written_file(nxc_shell *s, const nxc_text *path) {
   const char *name = nxc_text_string(s->arena, path);
   return nxc_text_any(path, NXC_MARK_UNKNOWN) ? NULL : nxc_names_find(s->written, name, strlen(name));
+}
+
+/* -- files that launches name ---------------------------------------------------------------------------- */
+
+void nxc_shell_keep_path(nxc_shell *s, const nxc_text *word) {
+  const char *equals = memchr(word->bytes, '=', word->n_bytes);
+  size_t from = equals ? (size_t)(equals + 1 - word->bytes) : 0;
+  nxc_text *path = nxc_arena_alloc(s->arena, sizeof *path);
+  *path = nxc_text_part(word, from, word->n_bytes);
+  const char *name = nxc_text_string(s->arena, path);
+  *nxc_names_slot(s->paths, name, strlen(name)) = path;
+}
+
+const nxc_source *nxc_script_file(nxc_script *script, const char *path) {
+  nxc_shell *s = script->shell;
+  if (s == NULL || *path == '\0') return NULL;
+  const nxc_text *written = nxc_names_find(s->written, path, strlen(path));
+  if (written != NULL)
+    return nxc_source_new(s->arena, path, nxc_text_string(s->arena, written), written->n_bytes);
+  const nxc_text *kept = nxc_names_find(s->paths, path, strlen(path));
+  const nxc_text plain = nxc_text_from(s->arena, path, strlen(path), 0, 0);
+  const char *found = nxc_shell_find_file(s, kept ? kept : &plain);
+  return found ? nxc_source_read(s->arena, found, FILE_BYTES_MAX) : NULL;
 }

@@ -97,6 +97,7 @@ nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at)
   word.at = nxc_shell_place(s, first, last >= first ? last - first + 1 : 1);
   size_t begun = n_begun(s, first);
   word.command = begun > 0 ? s->starts[begun - 1] : 0;
+  if (nxc_text_any(text, NXC_MARK_FOLDER)) nxc_shell_keep_path(s, text);
   word.from_environment = nxc_text_any(text, NXC_MARK_ENVIRONMENT);
   word.maybe = nxc_text_any(text, NXC_MARK_MAYBE);
   word.many = !word.maybe && nxc_text_all(text, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
@@ -135,6 +136,7 @@ static nxc_shell *new_shell(nxc_arena *arena, const nxc_source *source, nxc_sink
   s->undefined = nxc_names_new(arena);
   s->noted = nxc_names_new(arena);
   s->written = nxc_names_new(arena);
+  s->paths = nxc_names_new(arena);
   nxc_shell_add_source(s, source ? source : nxc_source_new(arena, "", "", 0))->open = true;
   s->state.status = NXC_YES;
   script->shell = s;

@@ -67,6 +67,9 @@ typedef struct nxc_script {
  * least one launch then. */
 bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_source *arguments, nxc_sink *sink,
                      nxc_script *script);
+/* The text of a file that a word of a launch names: as the script itself writes it, or as it lies there. What
+ * nothing here tells stands in it as it is written: $NAME. NULL: neither is known. */
+const nxc_source *nxc_script_file(nxc_script *script, const char *path);
 /* The words of a text that holds no commands. False (reported): it cannot be read. */
 bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_launch_words *words);
 /* The text of one YAML scalar with its variables filled in, from the script's own or from the environment. */

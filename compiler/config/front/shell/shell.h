@@ -118,6 +118,7 @@ typedef struct nxc_shell {
   struct nxc_names *undefined;
   struct nxc_names *noted; /* places that have a note */
   struct nxc_names *written; /* files that the script itself writes, by their paths */
+  struct nxc_names *paths;   /* words of launches that hold a folder of a text, as they are known */
   size_t *starts;          /* bytes at which commands begin, in order */
   size_t n_starts;
   nxc_span placed;         /* the last place that was asked for */
@@ -263,6 +264,8 @@ void nxc_shell_redirect_input(nxc_shell *s, const nxc_shell_command *command);
 const nxc_shell_redirect *nxc_shell_written(nxc_shell *s, const nxc_shell_command *command, nxc_text *path);
 void nxc_shell_keep_written(nxc_shell *s, const nxc_text *path, const nxc_text *text, bool appends);
 const nxc_text *nxc_shell_written_file(nxc_shell *s, const nxc_text *path);
+/* A word of a launch, or what stands behind = in it, for nxc_script_file. */
+void nxc_shell_keep_path(nxc_shell *s, const nxc_text *word);
 
 /* -- job.c */
 /* Words of srun or sbatch count for what they run; gives what counted before, to be put back. */
