@@ -85,20 +85,23 @@ bool nxd_arrow_open(nxd_arrow *arrow, const char *path, nxr_fault *fault) {
 
 bool nxd_arrow_next(nxd_arrow *arrow, nxr_fault *fault) {
   for (message is;;) {
-    arrow->n_rows = 0;
+    nxd_arrow_forget(&arrow->rows);
     if (!next_message(arrow, &is, fault)) return false;
     if (is.n_bytes == 0) return true;
-    if (is.kind != KIND_BATCH) continue; /* values of dictionaries: a column that needs them is refused */
-    if (!nxd_arrow_read_batch(arrow, is.bytes, is.n_bytes, is.body, fault)) return false;
-    if (arrow->n_rows > 0) return true;
+    if (is.kind == KIND_DICTIONARY &&
+        !nxd_arrow_read_dictionary(arrow, is.bytes, is.n_bytes, is.body, fault))
+      return false;
+    if (is.kind != KIND_BATCH) continue;
+    if (!nxd_arrow_read_batch(arrow, &arrow->rows, is.bytes, is.n_bytes, is.body, fault)) return false;
+    if (arrow->rows.n_rows > 0) return true;
   }
 }
 
 void nxd_arrow_close(nxd_arrow *arrow) {
-  uint8_t **blocks = (uint8_t **)(void *)arrow->unpacked.bytes;
-  for (size_t i = 0; i < arrow->unpacked.n / sizeof *blocks; i++) free(blocks[i]);
-  nxd_buffer_free(&arrow->unpacked);
-  free(arrow->columns);
+  nxd_arrow_forget(&arrow->rows);
+  nxd_buffer_free(&arrow->rows.blocks);
+  free(arrow->rows.columns);
+  nxd_arrow_close_dictionaries(arrow);
   nxr_mapping_close(&arrow->file);
   *arrow = (nxd_arrow){0};
 }

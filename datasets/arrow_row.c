@@ -35,38 +35,87 @@ bool nxd_arrow_number(const nxd_arrow *arrow, const nxd_arrow_column *column, ui
 }
 
 static bool is_large(nxd_arrow_type type) {
-  return type == NXD_ARROW_LARGE_BINARY || type == NXD_ARROW_LARGE_UTF8 || type == NXD_ARROW_LARGE_LIST;
+  return type == NXD_ARROW_LARGE_BINARY || type == NXD_ARROW_LARGE_UTF8 || type == NXD_ARROW_LARGE_LIST ||
+         type == NXD_ARROW_LARGE_LIST_VIEW;
 }
 
-static bool is_text(nxd_arrow_type type) {
+static bool is_view(nxd_arrow_type type) {
+  return type == NXD_ARROW_BINARY_VIEW || type == NXD_ARROW_UTF8_VIEW;
+}
+
+bool nxd_arrow_is_text(nxd_arrow_type type) {
   return type == NXD_ARROW_BINARY || type == NXD_ARROW_UTF8 || type == NXD_ARROW_LARGE_BINARY ||
-         type == NXD_ARROW_LARGE_UTF8;
+         type == NXD_ARROW_LARGE_UTF8 || is_view(type);
+}
+
+static uint64_t load(nxd_arrow_bytes bytes, uint64_t row, size_t n_bytes) {
+  return (uint64_t)nxd_flat_load(bytes.at + row * n_bytes, n_bytes);
+}
+
+/* By where a row begins and where the next does. */
+static bool between(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row, uint64_t limit,
+                    nxd_arrow_range *range, nxr_fault *fault) {
+  size_t n_bytes = is_large(column->type) ? 8 : 4;
+  if (row + 1 >= column->offsets.n / n_bytes) return damaged(arrow, column, fault);
+  *range = (nxd_arrow_range){load(column->offsets, row, n_bytes), load(column->offsets, row + 1, n_bytes)};
+  return (range->first <= range->end && range->end <= limit) || damaged(arrow, column, fault);
 }
 
 bool nxd_arrow_range_of(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row,
                         nxd_arrow_range *range, nxr_fault *fault) {
-  uint64_t limit = is_text(column->type) ? column->data.n : column[1].n_rows;
+  bool view = column->type == NXD_ARROW_LIST_VIEW || column->type == NXD_ARROW_LARGE_LIST_VIEW;
   size_t n_bytes = is_large(column->type) ? 8 : 4;
+  uint64_t n, limit = column[1].n_rows;
   if (row >= column->n_rows) return damaged(arrow, column, fault);
-  if (column->type == NXD_ARROW_FIXED_LIST) {
-    if (row >= UINT64_MAX / (column->list_size + 1)) return damaged(arrow, column, fault);
-    *range = (nxd_arrow_range){row * column->list_size, (row + 1) * column->list_size};
+  if (!view && column->type != NXD_ARROW_FIXED_LIST) return between(arrow, column, row, limit, range, fault);
+  if (view) {
+    if (row >= column->offsets.n / n_bytes || row >= column->data.n / n_bytes)
+      return damaged(arrow, column, fault);
+    range->first = load(column->offsets, row, n_bytes), n = load(column->data, row, n_bytes);
   } else {
-    if (row + 1 >= column->offsets.n / n_bytes) return damaged(arrow, column, fault);
-    range->first = (uint64_t)nxd_flat_load(column->offsets.at + row * n_bytes, n_bytes);
-    range->end = (uint64_t)nxd_flat_load(column->offsets.at + (row + 1) * n_bytes, n_bytes);
+    n = column->list_size;
+    if (row >= UINT64_MAX / (n + 1)) return damaged(arrow, column, fault);
+    range->first = row * n;
   }
-  return (range->first <= range->end && range->end <= limit) || damaged(arrow, column, fault);
+  if (range->first > limit || n > limit - range->first) return damaged(arrow, column, fault);
+  range->end = range->first + n;
+  return true;
+}
+
+/* A view is a length, and the text if that is short; else its beginning, which of the buffers has it, and where. */
+static bool text_of_view(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row,
+                         nxd_arrow_bytes *text, nxr_fault *fault) {
+  enum { VIEW_BYTES = 16, SHORT = 12 };
+  if (row >= column->data.n / VIEW_BYTES) return damaged(arrow, column, fault);
+  const uint8_t *view = column->data.at + row * VIEW_BYTES;
+  int64_t n = nxd_flat_load(view, 4), which = nxd_flat_load(view + 8, 4), at = nxd_flat_load(view + 12, 4);
+  if (n < 0) return damaged(arrow, column, fault);
+  *text = (nxd_arrow_bytes){view + 4, (uint64_t)n};
+  if (n <= SHORT) return true;
+  if (which < 0 || (uint64_t)which >= column->n_views || at < 0) return damaged(arrow, column, fault);
+  const nxd_arrow_bytes *in = &column->views[which];
+  if ((uint64_t)at > in->n || (uint64_t)n > in->n - (uint64_t)at) return damaged(arrow, column, fault);
+  text->at = in->at + at;
+  return true;
+}
+
+bool nxd_arrow_text_of(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row,
+                       nxd_arrow_bytes *text, nxr_fault *fault) {
+  nxd_arrow_range range = {0};
+  if (row >= column->n_rows) return damaged(arrow, column, fault);
+  if (is_view(column->type)) return text_of_view(arrow, column, row, text, fault);
+  if (!between(arrow, column, row, column->data.n, &range, fault)) return false;
+  *text = (nxd_arrow_bytes){column->data.at + range.first, range.end - range.first};
+  return true;
 }
 
 static bool give_text(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row, nxd_batch *batch,
                       nxd_record *record, uint32_t which, nxr_fault *fault) {
-  nxd_arrow_range range;
-  if (!nxd_arrow_range_of(arrow, column, row, &range, fault)) return false;
-  size_t n = (size_t)(range.end - range.first);
-  void *bytes = nxd_batch_field(batch, record, which, NXD_STRING, n);
+  nxd_arrow_bytes text;
+  if (!nxd_arrow_text_of(arrow, column, row, &text, fault)) return false;
+  void *bytes = nxd_batch_field(batch, record, which, column->is_json ? NXD_VALUE : NXD_STRING, text.n);
   if (bytes == NULL) return out_of_memory(arrow, fault);
-  if (n > 0) memcpy(bytes, column->data.at + range.first, n);
+  if (text.n > 0) memcpy(bytes, text.at, text.n);
   return true;
 }
 
@@ -98,20 +147,25 @@ static bool give_json(const nxd_arrow *arrow, const nxd_arrow_column *column, ui
 
 static bool is_list_of_integers(const nxd_arrow_column *column) {
   bool list = column->type == NXD_ARROW_LIST || column->type == NXD_ARROW_LARGE_LIST ||
-              column->type == NXD_ARROW_FIXED_LIST;
+              column->type == NXD_ARROW_FIXED_LIST || column->type == NXD_ARROW_LIST_VIEW ||
+              column->type == NXD_ARROW_LARGE_LIST_VIEW;
   return list && column[1].type == NXD_ARROW_INT && !column[1].has_dictionary;
 }
 
 bool nxd_arrow_row(const nxd_arrow *arrow, const nxd_arrow_path *path, uint64_t row, nxd_batch *batch,
                    nxd_record *record, uint32_t which, nxr_fault *fault) {
   const nxd_arrow_column *column = NULL;
+  bool valid;
   for (uint32_t i = 0; i < path->n; i++) {
-    bool valid;
-    column = &arrow->columns[path->columns[i]];
+    column = &arrow->rows.columns[path->columns[i]];
     if (!nxd_arrow_is_valid(arrow, column, row, &valid, fault)) return false;
     if (!valid) return true; /* the field stays nothing */
   }
-  if (is_text(column->type)) return give_text(arrow, column, row, batch, record, which, fault);
+  if (!nxd_arrow_look_up(arrow, &column, &row, fault) ||
+      !nxd_arrow_is_valid(arrow, column, row, &valid, fault))
+    return false;
+  if (!valid) return true;
+  if (nxd_arrow_is_text(column->type)) return give_text(arrow, column, row, batch, record, which, fault);
   if (is_list_of_integers(column)) return give_ids(arrow, column, row, batch, record, which, fault);
   return give_json(arrow, column, row, batch, record, which, fault);
 }

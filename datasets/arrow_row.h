@@ -7,12 +7,11 @@
 #include "datasets/record.h"
 
 /* Gives a record the field: a text as NXD_STRING, a list of integers as NXD_IDS, null as NXD_NOTHING, and
- * everything else as NXD_VALUE, as JSON. */
+ * everything else, and texts that are JSON, as NXD_VALUE. */
 bool nxd_arrow_row(const nxd_arrow *arrow, const nxd_arrow_path *path, uint64_t row, nxd_batch *batch,
                    nxd_record *record, uint32_t which, nxr_fault *fault);
 
-/* What arrow_json.c needs besides. Of a text or binary its bytes, of a list its rows [first, end) in the
- * column below it. */
+/* What arrow_json.c needs besides. Of a list its rows [first, end) in the column below it. */
 typedef struct nxd_arrow_range {
   uint64_t first, end;
 } nxd_arrow_range;
@@ -21,6 +20,10 @@ bool nxd_arrow_is_valid(const nxd_arrow *arrow, const nxd_arrow_column *column, 
                         nxr_fault *fault);
 bool nxd_arrow_range_of(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row,
                         nxd_arrow_range *range, nxr_fault *fault);
+/* Of a text or binary its bytes. */
+bool nxd_arrow_text_of(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row,
+                       nxd_arrow_bytes *text, nxr_fault *fault);
+bool nxd_arrow_is_text(nxd_arrow_type type);
 /* The entry of a column of numbers that all take so many bytes. */
 bool nxd_arrow_number(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row, size_t n_bytes,
                       int64_t *number, nxr_fault *fault);

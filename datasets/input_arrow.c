@@ -15,15 +15,11 @@ static bool find_field(const nxd_input *input, arrow_state *state, uint32_t whic
   const char *name = input->wanted->fields[which];
   nxd_arrow_path *path = &state->paths[which];
   char names[400];
-  if (!nxd_arrow_find(&state->arrow, name, path)) {
-    *path = (nxd_arrow_path){.n = 0};
-    if (input->wanted->optional >> which & 1) return true;
-    nxd_arrow_names(&state->arrow, names, sizeof names);
-    return nxr_fault_set(fault, "%s has no column %s; it has: %s", input->path, name, names);
-  }
-  return !state->arrow.columns[path->columns[path->n - 1]].has_dictionary ||
-         nxr_fault_set(fault, "%s: column %s is a dictionary's, which is not read: save it with plain values",
-                       input->path, name);
+  if (nxd_arrow_find(&state->arrow, name, path)) return true;
+  *path = (nxd_arrow_path){.n = 0};
+  if (input->wanted->optional >> which & 1) return true;
+  nxd_arrow_names(&state->arrow, names, sizeof names);
+  return nxr_fault_set(fault, "%s has no column %s; it has: %s", input->path, name, names);
 }
 
 static bool open_arrow(nxd_input *input, nxr_fault *fault) {
@@ -51,10 +47,10 @@ static uint64_t used_of_arrow(const nxd_input *input) {
 
 /* Makes a batch of rows stand there, if there is one more. */
 static nxd_given find_rows(arrow_state *state, nxr_fault *fault) {
-  if (state->row < state->arrow.n_rows) return NXD_GIVEN;
+  if (state->row < state->arrow.rows.n_rows) return NXD_GIVEN;
   state->row = 0;
   if (!nxd_arrow_next(&state->arrow, fault)) return NXD_FAILED;
-  return state->arrow.n_rows > 0 ? NXD_GIVEN : NXD_AT_END;
+  return state->arrow.rows.n_rows > 0 ? NXD_GIVEN : NXD_AT_END;
 }
 
 static nxd_given next_row(nxd_input *input, nxd_batch *batch, nxr_fault *fault) {
@@ -84,7 +80,7 @@ static bool seek_arrow(nxd_input *input, uint64_t offset, uint64_t line, nxr_fau
     nxd_given found = find_rows(state, fault);
     if (found == NXD_FAILED) return false;
     if (found == NXD_AT_END) return nxr_fault_set(fault, "%s is shorter than it was", input->path);
-    uint64_t n = n_left < state->arrow.n_rows ? n_left : state->arrow.n_rows;
+    uint64_t n = n_left < state->arrow.rows.n_rows ? n_left : state->arrow.rows.n_rows;
     state->row = n, n_left -= n;
   }
   return true;

@@ -85,6 +85,13 @@ static bool read_object(nxd_parser *parser, const nxd_wanted *wanted, nxd_value 
   return true;
 }
 
+/* Lists of ids lie one after another in a buffer that moved while it grew. */
+static void place_ids(const nxd_parser *parser, uint32_t n_fields, nxd_value *values) {
+  const int64_t *at = (const int64_t *)(const void *)parser->ids.bytes;
+  for (uint32_t i = 0; i < n_fields; i++)
+    if (values[i].form == NXD_IDS && values[i].ids == NULL) values[i].ids = at, at += values[i].n;
+}
+
 static bool read_fields(nxd_parser *parser, const nxd_batch *batch, const nxd_record *record,
                         const nxd_wanted *wanted, nxd_value *values, nxr_fault *fault) {
   for (uint32_t i = 0; i < wanted->n_fields; i++) {
@@ -93,9 +100,11 @@ static bool read_fields(nxd_parser *parser, const nxd_batch *batch, const nxd_re
     values[i] = (nxd_value){.form = field->form, .n = field->n};
     if (field->form == NXD_STRING) values[i].text = (const char *)bytes;
     if (field->form == NXD_IDS) values[i].ids = (const int64_t *)(const void *)bytes;
-    if (field->form == NXD_VALUE) values[i].json = parser->parsed[i] = parse(batch, field, fault);
-    if (field->form == NXD_VALUE && values[i].json == NULL) return false;
+    if (field->form != NXD_VALUE) continue;
+    const json_t *json = parser->parsed[i] = parse(batch, field, fault);
+    if (json == NULL || !read_json(parser, json, wanted->fields[i], &values[i], fault)) return false;
   }
+  place_ids(parser, wanted->n_fields, values);
   return true;
 }
 
@@ -105,13 +114,6 @@ static void forget(nxd_parser *parser) {
     parser->parsed[i] = NULL;
   }
   parser->ids.n = 0;
-}
-
-/* Lists of ids lie one after another in a buffer that moved while it grew. */
-static void place_ids(const nxd_parser *parser, uint32_t n_fields, nxd_value *values) {
-  const int64_t *at = (const int64_t *)(const void *)parser->ids.bytes;
-  for (uint32_t i = 0; i < n_fields; i++)
-    if (values[i].form == NXD_IDS) values[i].ids = at, at += values[i].n;
 }
 
 bool nxd_values_read(nxd_parser *parser, const nxd_batch *batch, const nxd_record *record,

@@ -75,14 +75,41 @@ def main():
     say("zstd.arrow", "large_text", ["ab", "c", "d"])
     write("old.arrow", table.select(["int32"]), use_legacy_format=True)
     say("old.arrow", "int32", small)
-    write("lz4.arrow", table.select(["int64"]), compression="lz4")
-    write("dictionary.arrow", pa.table({"text": pa.array(["a", "b", "a"]).dictionary_encode()}))
+    write("lz4.arrow", table.select(["int64", "large_text", "deep"]), compression="lz4")
+    say("lz4.arrow", "int64", small)
+    say("lz4.arrow", "large_text", ["ab", "c", "d"])
+    say("lz4.arrow", "deep.in.ids", small)
+    long = "a text that is too long to stand in its view"
+    write("views.arrow", pa.table({"text": pa.array(["ab", long, "d"], pa.string_view()),
+                                   "bytes": pa.array([b"ab", long.encode(), b"d"], pa.binary_view()),
+                                   "ids": pa.array(small, pa.list_view(pa.int32())),
+                                   "large": pa.array(small, pa.large_list_view(pa.uint16()))}))
+    for name in ("text", "bytes"): say("views.arrow", name, ["ab", long, "d"])
+    for name in ("ids", "large"): say("views.arrow", name, small)
+    # A dictionary in parts (of a stream: more and more of it), one that is replaced, and one of lists.
+    parts = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int8()), pa.array(values)) for numbers, values in
+                              (([0, 0], ["a", "b"]), ([2, 1], ["a", "b", "c"]))])
+    lists = pa.DictionaryArray.from_arrays(pa.array([1, 0, 1, 1], pa.uint16()), pa.array([[1, 2], [3]], pa.list_(pa.int32())))
+    whole = pa.table({"text": parts, "ids": lists, "roles": pa.array([[x] for x in "uauu"]).cast(pa.list_(pa.dictionary(pa.int32(), pa.string())))})
+    write("dictionary.arrow", whole, emit_dictionary_deltas=True)
+    write("replaced.arrow", whole.select(["text"]))
+    for name in ("dictionary.arrow", "replaced.arrow"): say(name, "text", ["a", "a", "c", "b"])
+    say("dictionary.arrow", "ids", [[3], [1, 2], [3], [3]])
     write("within.arrow", pa.table({"ids": pa.array([[1, None]]), "whole": pa.array([[1, 2]]), "messages": pa.array(
         [[{"role": "user", "content": "a"}, None, {"role": "assistant", "content": "b"}]])}))
     write("null.arrow", pa.table({"input_ids": pa.array([[1], None, [2]]), "text": pa.array(["a", None, "b"])}))
     dialogues = [[{"role": "user", "content": "the"}, {"role": "assistant", "content": "of"}],
                  [{"role": "user", "content": ""}, {"role": "assistant", "content": "and"}]]
     write("messages.arrow", pa.table({"messages": dialogues}))
+    roles = pa.array([message["role"] for messages in dialogues for message in messages]).dictionary_encode()
+    contents = pa.array([message["content"] for messages in dialogues for message in messages], pa.large_string())
+    write("roles.arrow", pa.table({"messages": pa.ListArray.from_arrays([0, 2, 4], pa.StructArray.from_arrays(
+        [roles, contents], ["role", "content"]))}))
+    # As datasets has what is no table: each message is a text, which is JSON.
+    as_json = datasets.Features({"messages": datasets.List(datasets.Json()), "text": datasets.Json()})
+    datasets.Dataset.from_dict({"messages": dialogues, "text": ["a", "b"]}, features=as_json).save_to_disk(
+        os.path.join(folder, "json"))
+    say("json", "text", ["a", "b"])
     with open(os.path.join(folder, "messages.jsonl"), "w") as out:
         out.writelines(json.dumps({"messages": messages}) + "\n" for messages in dialogues)
     indexed()
