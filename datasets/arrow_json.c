@@ -52,7 +52,8 @@ static bool put_struct(const nxd_arrow *arrow, const nxd_arrow_column *column, u
 /* 5 bits of exponent and 10 of mantissa. */
 static double half(uint32_t bits) {
   int exponent = (int)(bits >> 10 & 31);
-  double mantissa = bits & 1023, size = exponent == 0 ? ldexp(mantissa, -24) : ldexp(mantissa + 1024, exponent - 25);
+  double mantissa = bits & 1023,
+         size = exponent == 0 ? ldexp(mantissa, -24) : ldexp(mantissa + 1024, exponent - 25);
   if (exponent == 31) size = NAN;
   return bits >> 15 & 1 ? -size : size;
 }

@@ -82,7 +82,8 @@ bool nxd_arrow_range_of(const nxd_arrow *arrow, const nxd_arrow_column *column, 
   return true;
 }
 
-/* A view is a length, and the text if that is short; else its beginning, which of the buffers has it, and where. */
+/* A view is a length, and the text if that is short; else its beginning, which of the buffers has it, and
+ * where. */
 static bool text_of_view(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row,
                          nxd_arrow_bytes *text, nxr_fault *fault) {
   enum { VIEW_BYTES = 16, SHORT = 12 };

@@ -154,6 +154,11 @@ static void cut(nxd_maker *maker, size_t longer, answer *of) {
   of->n_prompt = stays, of->n = stays + said;
 }
 
+/* Whether a token of the answer has one before it, which can foresee it. */
+static bool is_told(const answer *of) {
+  return of->n > of->n_prompt && of->n > 1;
+}
+
 static bool add(nxd_maker *maker, const answer *of, nxd_made *made, nxr_fault *fault) {
   maker->weights.n = 0;
   float *weights = nxd_buffer_extend(&maker->weights, (of->n + 1) * sizeof *weights);
@@ -170,7 +175,7 @@ static bool make_preference(nxd_maker *maker, const nxd_value *values, nxd_made 
   size_t longer = of[0].n - of[0].n_prompt;
   if (of[1].n - of[1].n_prompt > longer) longer = of[1].n - of[1].n_prompt;
   for (int i = 0; i < 2; i++) cut(maker, longer, &of[i]);
-  if (of[0].n == of[0].n_prompt || of[1].n == of[1].n_prompt) { /* nothing to compare */
+  if (!is_told(&of[0]) || !is_told(&of[1])) { /* nothing to compare */
     made->n_empty++;
     return true;
   }

@@ -44,6 +44,11 @@ done
 ! cmp -s long-start.bin long-end.bin
 report "beginning and end are not the same" $?
 
+mkdir ends && cp tokenizer/tokenizer.json ends && echo '{"eos_token": "</s>"}' >ends/tokenizer_config.json
+printf '%s\n' '{"prompt": "", "chosen": "", "rejected": "a b"}' '{"prompt": "", "chosen": "a", "rejected": "b"}' >none.jsonl
+expect 'an answer of one token that nothing stands before' 0 'documents  *2$' \
+  "$nxdata" build none.jsonl --tokenizer ends --chosen chosen -o told
+
 # What TRL makes of such pairs (tests/parity/record_truncation.py).
 recorded=$parity/recorded/preferences/truncation weights=none
 while read -r keeps most most_prompt tokens && read -r weights; do

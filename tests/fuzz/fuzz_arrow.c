@@ -13,7 +13,8 @@ enum { MOST_ROWS = 64, MOST_BATCHES = 64 };
 
 static void read_rows(const nxd_arrow *arrow, nxr_fault *fault) {
   nxd_batch batch = {0};
-  for (uint32_t i = 0; i < arrow->rows.n_columns && fault->text[0] == '\0'; i += 1 + arrow->rows.columns[i].n_below) {
+  for (uint32_t i = 0; i < arrow->rows.n_columns && fault->text[0] == '\0';
+       i += 1 + arrow->rows.columns[i].n_below) {
     const nxd_arrow_path path = {{i}, 1};
     for (uint64_t row = 0; row < arrow->rows.n_rows && row < MOST_ROWS; row++) {
       nxd_batch_empty(&batch);
@@ -39,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
     return 0;
   }
   nxd_arrow_names(&arrow, names, sizeof names);
-  for (int batch = 0; batch < MOST_BATCHES && nxd_arrow_next(&arrow, &fault) && arrow.rows.n_rows > 0; batch++)
+  for (int batch = 0; batch < MOST_BATCHES && nxd_arrow_next(&arrow, &fault) && arrow.rows.n_rows > 0;
+       batch++)
     read_rows(&arrow, &fault);
   nxd_arrow_close(&arrow);
   return 0;
