@@ -160,8 +160,8 @@ static bool choose(const nxk_device_options *options, found *chosen, nxk_fault *
   n = options->device ? keep_called(all, n, options->device) : keep_accelerators(all, n);
   if (n == 0) {
     snprintf(fault->text, sizeof fault->text,
-             "no device is called %s: nxrun --devices lists the %u that there are, from 0 to %u",
-             options->device, n_found, n_found - 1);
+             "no device is called %s: nxrun --devices lists %u, each with its number and name",
+             options->device, n_found);
     return false;
   }
   *chosen = all[options->local_rank % n];

@@ -86,6 +86,8 @@ as_ref 'ring attention' 2 1e-6 mesh.context=2 attention.ring=true
 as_ref 'Ulysses' 2 1e-6 mesh.context=2 attention.ulysses=true
 as_ref 'experts' 2 1e-6 moe.experts=4 moe.top_k=2 mesh.expert=2
 as_ref 'adapters' 2 1e-6 lora.rank=4
+as_ref 'adapters beside quantized weights' 2 1e-6 lora.rank=4 lora.base_type=nf4 model.hidden=64 model.ffn_hidden=128 \
+  optimizer.zero_stage=3
 export NX_SAYS_GPU=1 LD_PRELOAD="$lost_device"
 as_ref 'groups of 256, as on accelerators' 2 1e-6 mesh.tensor=2 sequence_parallel=true
 "$nxrun" --devices | grep -q '^opencl 0 .*accelerator'
@@ -172,6 +174,8 @@ done
 echo "# $best% of copying lies beneath kernels"
 [ "$best" -ge 50 ] && grep -q '"tid":2,.*"in":"all_reduce' overlapped/profile/*.json
 report 'copies lie beneath kernels' $?
+grep -q ', by the device.s clock:$' out && awk '$1 == "matmul" && NF == 6 { good = $5 > 0 && $6 > 0 } END { exit !good }' out
+report 'FLOP/s and bytes/s of an operator, by the clock of the device' $?
 
 # A plan may be made for such a device: no option names it then, and the host's processors are not taken for it.
 ranks=1
