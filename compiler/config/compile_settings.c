@@ -322,6 +322,7 @@ static bool apply_rules(compilation *c) {
                               .site = c->site};
   bool ok = nxc_presets_apply(c->arena, out->settings, out->dialect, c->sink);
   ok = nxc_rules_derive(&out->rules) && ok;
+  set_assumptions(c); /* of what a rule could not derive */
   return nxc_rules_check(&out->rules) && ok;
 }
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_ASSUMPTIONS = 64 };
+enum { MOST_ASSUMPTIONS = NX_N_SETTINGS };
 
 typedef struct attempt {
   nxc_arena *arena;
@@ -225,6 +225,20 @@ static bool assume_usual(attempt *a, const nxc_compiled *compiled) {
   return assume_all(a, s, usual, sizeof usual / sizeof *usual) || assumed;
 }
 
+/* What a condition hangs on, or a word that is not known here: as nx has it. */
+static bool assume_defaults(attempt *a, const nxc_settings *s) {
+  nxc_setting_id ids[NX_N_SETTINGS];
+  bool assumed = false;
+  size_t n = nxc_settings_unknown_for_plan(s, ids);
+  for (size_t i = 0; i < n; i++) {
+    const nxc_value *initial = nxc_setting_rows[ids[i]].initial;
+    if (initial == NULL) continue;
+    const char *value = initial->kind == NXC_STRING ? initial->text : nxc_value_show(a->arena, initial);
+    assumed = assume(a, ids[i], value, "nothing tells it; --assume does") || assumed;
+  }
+  return assumed;
+}
+
 /* ---- all ---- */
 
 static bool lacks_shape(const nxc_settings *s) {
@@ -246,7 +260,8 @@ static bool assume_next(attempt *a, const trial *t) {
   if (assume_usual(a, &t->compiled)) return true;
   if (!lacks_shape(s) && assume_all(a, s, left_open, sizeof left_open / sizeof *left_open)) return true;
   if (!nxc_has(s, NX_SETTING_MESH_WORLD)) return assume_world(a, t);
-  return !nxc_has(s, NX_SETTING_BATCH_GLOBAL) && assume_global(a, s);
+  if (!nxc_has(s, NX_SETTING_BATCH_GLOBAL) && assume_global(a, s)) return true;
+  return !lacks_shape(s) && assume_defaults(a, s);
 }
 
 /* What was assumed and nothing else gives. */

@@ -54,6 +54,19 @@ static void the_smallest_world_and_what_is_usual(void **state) {
   nxc_arena_free(arena);
 }
 
+/* A word that the script takes from its arguments. */
+static void what_stays_unknown_is_as_nx_has_it(void **state) {
+  (void)state;
+  attempt a = assume_text("megatron", "run.sh",
+                          "python pretrain_gpt.py --transformer-impl $1 --num-layers 4 --hidden-size 64 "
+                          "--num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 --bf16 "
+                          "--micro-batch-size 1 --tokenizer-type GPT2BPETokenizer --mock-data --lr 1e-4 "
+                          "--train-iters 10\n",
+                          NULL, 0);
+  expect(&a, NX_SETTING_ATTENTION_FLASH, "true", "nothing tells it; --assume does");
+  nxc_arena_free(a.arena);
+}
+
 static void a_world_holds_all_experts(void **state) {
   (void)state;
   nxc_arena *arena = nxc_arena_new();
@@ -132,6 +145,7 @@ static void a_tokenizer_has_its_vocabulary(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_smallest_world_and_what_is_usual),
+      cmocka_unit_test(what_stays_unknown_is_as_nx_has_it),
       cmocka_unit_test(a_world_holds_all_experts),
       cmocka_unit_test(the_users_own_count_first_and_the_files_before_them),
       cmocka_unit_test(a_model_that_is_named_has_its_shape),

@@ -38,7 +38,8 @@ static const struct {
                    {"recurrent", "recurrent layers"},
                    {"gated-mlp", "gated feed-forward layers in place of attention"},
                    {"retrieval", "a decoder that retrieves its neighbours"},
-                   {"multimodal", "a decoder and encoders of other things than text"}};
+                   {"multimodal", "a decoder and encoders of other things than text"},
+                   {"other", "layers of a code that is not known here"}};
 
 static bool check_kind(const nxc_settings *settings, nxc_sink *sink) {
   for (size_t i = 0; i < sizeof other_kinds / sizeof *other_kinds; i++) {
