@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/settings/relatives.h"
 
+#include "compiler/diagnostics/diagnostics.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -109,6 +111,24 @@ const nxc_past_option *nxc_past_option_find(const char *system, const char *opti
 bool nxc_relative_has(const nxc_relative *relative, const char *option) {
   return is_among(relative->marks, option) || is_one_of(relative->own, option) ||
          nxc_past_option_find(relative->system, option) != NULL;
+}
+
+static size_t add_names(nxc_arena *arena, const char *words, const char **names) {
+  size_t n_names = 0;
+  for (const char *at = words; *at != '\0'; at += strspn(at, " ")) {
+    size_t n = strcspn(at, " ");
+    if (at[n - 1] != '*') names[n_names++] = nxc_arena_strndup(arena, at, n);
+    at += n;
+  }
+  return n_names;
+}
+
+const char *nxc_relative_nearest(nxc_arena *arena, const nxc_relative *relative, const char *option) {
+  size_t n_room = strlen(relative->marks) + strlen(relative->own) + 1;
+  const char **names = nxc_arena_array(arena, n_room, sizeof *names);
+  size_t n_names = add_names(arena, relative->marks, names);
+  n_names += add_names(arena, relative->own, names + n_names);
+  return nxc_nearest_is_certain(option, names, n_names) ? nxc_nearest(option, names, n_names) : NULL;
 }
 
 const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word) {

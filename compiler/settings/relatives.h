@@ -4,6 +4,8 @@
 #ifndef NXC_RELATIVES_H
 #define NXC_RELATIVES_H
 
+#include "compiler/arena.h"
+
 #include <stdbool.h>
 
 typedef struct nxc_relative {
@@ -35,6 +37,8 @@ const nxc_relative *nxc_relative_of_word(const char *system, const char *option,
 bool nxc_relative_spares(const nxc_relative *relative, const char *option, const char *rule);
 /* Whether it has the option and the system as it is known here has not. */
 bool nxc_relative_has(const nxc_relative *relative, const char *option);
+/* Its own option that alone can be meant by a misspelt one. NULL: none. */
+const char *nxc_relative_nearest(nxc_arena *arena, const nxc_relative *relative, const char *option);
 /* What the system writes for its word of an option that both have; "": the system has no such thing. NULL: it
  * is no word that is known. */
 const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word);

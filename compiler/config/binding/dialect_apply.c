@@ -188,7 +188,8 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
   bool is_short = !misfit->bound->secret && value->kind != NXC_LIST && value->kind != NXC_MAP &&
                   value->kind != NXC_NULL && value->kind != NXC_MISSING;
   const char *shown = is_short ? nxc_arena_printf(arena, " (it is %s)", nxc_value_show(arena, value)) : "";
-  bool relative = binding->relative != NULL && misfit->verdict.misfit == NXC_NOT_A_WORD;
+  bool relative = binding->relative != NULL && misfit->verdict.misfit == NXC_NOT_A_WORD &&
+                  !misfit->verdict.certain; /* it may have words of its own */
   bool bounds = misfit->verdict.misfit == NXC_OUT_OF_BOUNDS; /* which only what reads the value may check */
   bool unseen = relative || (misfit->bound->inactive && (bounds || !binding->checks_all));
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";

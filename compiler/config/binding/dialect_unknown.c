@@ -289,6 +289,11 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
   nxc_severity severity = open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
   if (foreign) return report_foreign(binding, node, name, severity, &word);
   const nxc_relative *relative = binding->relative;
+  const char *own = relative ? nxc_relative_nearest(arena, relative, name) : NULL;
+  if (own != NULL) {
+    report_misspelt(binding, node, name, own, true);
+    return NULL;
+  }
   const char *more = relative ? nxc_arena_printf(arena, "; nor has %s it", relative->name)
                      : shares ? "; no option of a training, nor of the program as far as it is known"
                      : open ? "; nothing reads it, unless a module of your own does"

@@ -249,6 +249,7 @@ static void read_source(front *f, const nxc_source *source) {
     if (check_launch(f, source, &script, &found)) nxc_arguments_read(&f->to, &launch->arguments);
     else if (found.program != NULL && found.program->use == NXC_PROGRAM_OWN) read_own(f, &found);
     nxc_megatron_read_deepspeed(&f->to, &script);
+    nxc_megatron_check_launcher(&f->to, launch);
     read_launcher(f, &launch->launcher);
     f->to.open = f->to.open || script.misspelt;
     if (source == f->texts->first) f->script = script.is_script, f->n_asked = script.n_asked;

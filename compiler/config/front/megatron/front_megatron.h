@@ -22,6 +22,8 @@ nxc_resolution nxc_megatron_resolve(nxc_document *document, const nxc_resolving 
  * checkpoint (checkpoint_args.h). */
 void nxc_megatron_prepare(struct nxc_binding *binding);
 
+/* What torchrun is told that it does not know (launcher.c). */
+void nxc_megatron_check_launcher(nxc_arguments *to, const nxc_launch *launch);
 /* Reads the file of deepspeed_config, which the script may write itself (deepspeed_config.c). */
 void nxc_megatron_read_deepspeed(nxc_arguments *to, nxc_script *script);
 

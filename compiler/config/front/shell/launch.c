@@ -266,6 +266,7 @@ void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_
                nxc_shell_word_of(s, &words[i], command->at));
     note_undefined(s, &words[i]);
   }
+  launch.n_in_front = launch.launcher.n_items;
   for (size_t i = 0; i < s->job.n_items; i++) add_word(s, &launch.launcher, s->job.items[i]);
   keep_variables(s, &launch);
   add_launch(s, &launch);

@@ -43,6 +43,7 @@ typedef struct nxc_launch {
   nxc_span at;
   const char *program;  /* the .py file; NULL: arguments alone */
   nxc_launch_words launcher;   /* in front of the program: torchrun and its options */
+  size_t n_in_front;           /* of those; behind them stands what Slurm is told */
   nxc_launch_words arguments;  /* behind it */
   const nxc_assigned *assigned;
   size_t n_assigned;
