@@ -379,11 +379,11 @@ static const struct {
 int main(int argc, char **argv) {
   static request asked;
   asked.options.begun_s = nxr_clock_s();
+  signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof *programs; i++)
     if (strcmp(argv[1], programs[i].word) == 0) return finish(programs[i].run(argc - 1, argv + 1));
   signal(SIGUSR1,
          SIG_IGN); /* asks a run that trains for a checkpoint, and nothing of one that begins or ends */
-  signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   parse(argc, argv, &asked);
   bool alone = nxr_launch_ranks() == 1;
   if (alone && asked.kind == MISTAKE) {

@@ -5,7 +5,6 @@
 #include "runtime/world/launch.h"
 #include "schema/targets.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,9 +34,7 @@ typedef struct calibration {
   double operator_s;
   nxr_curve products[N_TYPES], memory;
   nxr_measured_link inside, between;
-  char *temporary; /* what is written, beside the file whose name it will have; NULL: it is written to at once
-                    */
-  FILE *out;       /* on rank 0 */
+  nxr_replacing out; /* on rank 0 */
 } calibration;
 
 uint32_t nxr_calibrate_threads(const nxr_calibrate_options *options) {
@@ -204,48 +201,18 @@ static void print_machine(const calibration *c, FILE *out) {
   print_link("between", &c->between, c->bare.groups[GROUP_BETWEEN].size, out);
 }
 
-/* Before anything is measured, so that a place where nothing can be written is found at once. */
-static bool open_output(calibration *c) {
-  const char *path = c->options->path;
-  c->out = stdout;
-  if (path == NULL) return true;
-  if (!nxr_may_replace(path, BEGINNING, &c->fault)) return false;
-  if (!nxr_is_renamed_over(path)) {
-    c->out = fopen(path, "w");
-    return c->out || nxr_fault_set(&c->fault, "cannot write %s: %s", path, strerror(errno));
-  }
-  size_t room = strlen(path) + 32;
-  c->temporary = malloc(room);
-  if (!c->temporary) return nxr_fault_set(&c->fault, "out of memory");
-  snprintf(c->temporary, room, "%s.%ld.tmp", path, (long)getpid());
-  c->out = fopen(c->temporary, "wx");
-  return c->out || nxr_fault_set(&c->fault, "cannot write %s: %s", path, strerror(errno));
-}
-
-/* The file appears under its name only when it is whole. */
-static bool finish_output(calibration *c) {
-  print_machine(c, c->out);
-  bool well = fflush(c->out) == 0 && !ferror(c->out);
-  if (well && c->temporary) well = rename(c->temporary, c->options->path) == 0;
-  const char *name = c->options->path ? c->options->path : "standard output";
-  return well || nxr_fault_set(&c->fault, "cannot write %s: %s", name, strerror(errno));
-}
-
-/* A file that has not got its name is removed. */
-static void close_output(calibration *c) {
-  if (c->out && c->out != stdout) fclose(c->out);
-  if (c->out && c->temporary) unlink(c->temporary);
-  free(c->temporary);
-}
-
 int nxr_calibrate(nxr_world *world, const nxr_calibrate_options *options) {
   calibration c = {.options = options, .bench.world = world};
   fill_plan(&c);
-  if (world->rank == 0) open_output(&c);
+  /* Before anything is measured, so that a place where nothing can be written is found at once. */
+  if (world->rank == 0) nxr_replace_open(&c.out, options->path, BEGINNING, &c.fault);
   bool well = agree(&c) && check_tiling(&c) && open_bench(&c) && measure_all(&c);
-  if (well && world->rank == 0) finish_output(&c);
+  if (well && world->rank == 0) {
+    print_machine(&c, c.out.file);
+    nxr_replace_finish(&c.out, &c.fault);
+  }
   well = well && agree(&c);
-  close_output(&c);
+  nxr_replace_close(&c.out);
   close_bench(&c);
   return well ? 0 : 1;
 }

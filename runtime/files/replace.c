@@ -3,10 +3,13 @@
 
 #include "schema/regular.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-bool nxr_may_replace(const char *path, const char *beginning, nxr_fault *fault) {
+static bool may_replace(const char *path, const char *beginning, nxr_fault *fault) {
   struct stat about;
   if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0) return true;
   char found[64] = "";
@@ -18,7 +21,29 @@ bool nxr_may_replace(const char *path, const char *beginning, nxr_fault *fault) 
                               "another name", path);
 }
 
-bool nxr_is_renamed_over(const char *path) {
+bool nxr_replace_open(nxr_replacing *to, const char *path, const char *beginning, nxr_fault *fault) {
   struct stat about;
-  return lstat(path, &about) != 0 || S_ISREG(about.st_mode);
+  *to = (nxr_replacing){.file = stdout, .path = path};
+  if (path == NULL) return true;
+  to->file = NULL;
+  if (!may_replace(path, beginning, fault)) return false;
+  bool renamed = lstat(path, &about) != 0 || S_ISREG(about.st_mode);
+  if (renamed && asprintf(&to->temporary, "%s.%ld.tmp", path, (long)getpid()) < 0) to->temporary = NULL;
+  if (renamed && to->temporary == NULL) return nxr_fault_set(fault, "out of memory");
+  to->file = renamed ? fopen(to->temporary, "wx") : fopen(path, "w");
+  return to->file || nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+}
+
+bool nxr_replace_finish(nxr_replacing *to, nxr_fault *fault) {
+  bool well = fflush(to->file) == 0 && !ferror(to->file);
+  if (well && to->temporary) well = rename(to->temporary, to->path) == 0;
+  return well || nxr_fault_set(fault, "cannot write %s: %s", to->path ? to->path : "standard output",
+                               strerror(errno));
+}
+
+void nxr_replace_close(nxr_replacing *to) {
+  if (to->path && to->file) fclose(to->file);
+  if (to->temporary && to->file) unlink(to->temporary);
+  free(to->temporary);
+  *to = (nxr_replacing){0};
 }

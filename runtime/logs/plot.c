@@ -154,17 +154,7 @@ static void draw_curve(const plot *of, size_t index, FILE *out) {
   fprintf(out, " (%.4g)</text>\n", c->points[c->n - 1][1]);
 }
 
-static bool draw(const plot *of) {
-  nxr_fault fault;
-  if (of->output && !nxr_may_replace(of->output, BEGINNING, &fault)) {
-    fprintf(stderr, "nxrun: %s\n", fault.text);
-    return false;
-  }
-  FILE *out = of->output ? fopen(of->output, "w") : stdout;
-  if (out == NULL) {
-    fprintf(stderr, "nxrun: cannot write %s: %s\n", of->output, strerror(errno));
-    return false;
-  }
+static void print_plot(const plot *of, FILE *out) {
   fprintf(out,
           BEGINNING " xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
           "font-size=\"12\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
@@ -172,9 +162,16 @@ static bool draw(const plot *of) {
   draw_axes(of, out);
   for (size_t i = 0; i < of->n; i++) draw_curve(of, i, out);
   fputs("</svg>\n", out);
-  bool good = fflush(out) == 0 && !ferror(out);
-  if (of->output && fclose(out) != 0) good = false;
-  if (!good) fprintf(stderr, "nxrun: cannot write %s: %s\n", of->output ? of->output : "it", strerror(errno));
+}
+
+static bool draw(const plot *of) {
+  nxr_fault fault;
+  nxr_replacing to;
+  bool good = nxr_replace_open(&to, of->output, BEGINNING, &fault);
+  if (good) print_plot(of, to.file);
+  good = good && nxr_replace_finish(&to, &fault);
+  if (!good) fprintf(stderr, "nxrun: %s\n", fault.text);
+  nxr_replace_close(&to);
   return good;
 }
 

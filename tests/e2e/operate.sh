@@ -60,6 +60,9 @@ grep -q '>lr<' lr.svg
 report 'with its name' $?
 passes 'and again' "$nxrun" plot -o lr.svg timed
 expect 'not over a file of another kind' 1 'was not made by this command' "$nxrun" plot -o timed/metrics.jsonl timed
+cp lr.svg kept && (ulimit -f 0; "$nxrun" plot -o lr.svg timed) >says 2>&1
+[ $? -eq 1 ] && cmp -s lr.svg kept && [ -z "$(ls ./*.tmp 2>/dev/null)" ]
+report 'a picture that cannot be written leaves the one before' $?
 expect 'which is left' 0 '^</svg>$' "$nxrun" plot timed
 expect 'a number that is not there' 1 'has no speed' "$nxrun" plot --metric speed timed
 expect 'plot of nothing' 2 'usage: nxrun plot' "$nxrun" plot
