@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that a command makes under a name that its user gave. What is there stays until the new one is whole, and
- * goes only if it begins as this command's files do; devices, pipes and links are written to. */
+/* A file that a command makes under a name that its user gave. What is there stays until the new one is
+ * whole, and goes only if it begins as this command's files do; devices, pipes and links are written to. */
 #ifndef NXR_REPLACE_H
 #define NXR_REPLACE_H
 

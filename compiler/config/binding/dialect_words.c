@@ -42,10 +42,15 @@ static bool is_section(const nxc_dialect *dialect, const nxc_option_row *row) {
          nxc_dialect_section(dialect, row->name, &first) > first;
 }
 
-static const nxc_option_row *find_in(const nxc_dialect *dialect, const char *name, bool map, bool whole) {
+/* How much of two names must be the same: all, all of the option's, the last step of each. */
+enum { LAST_STEPS, WHOLE_OPTION, WHOLE_NAMES };
+
+static const nxc_option_row *find_in(const nxc_dialect *dialect, const char *name, bool map, int alike) {
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
-    if (!same_folded(whole ? row->name : last_part(row->name), whole ? name : last_part(name))) continue;
+    if (!same_folded(alike >= WHOLE_OPTION ? row->name : last_part(row->name),
+                     alike == WHOLE_NAMES ? name : last_part(name)))
+      continue;
     if (row->alias_of != NULL) row = nxc_option_find(dialect, row->alias_of);
     if (is_section(dialect, row) || !map) return row;
   }
@@ -115,11 +120,11 @@ static bool is_bare_section(const nxc_dialect *other, const char *name) {
 bool nxc_foreign_word_find(const nxc_dialect *dialect, const char *version, const char *name, bool map,
                            nxc_foreign_word *word) {
   if (is_word_of_nx(dialect, version, name, map, word)) return true;
-  for (int whole = 1; whole >= 0; whole--) {
-    for (size_t i = 0; i < N_SYSTEMS && (whole || is_telling(name)); i++) {
+  for (int alike = WHOLE_NAMES; alike >= LAST_STEPS; alike--) {
+    for (size_t i = 0; i < N_SYSTEMS && (alike == WHOLE_NAMES || is_telling(name)); i++) {
       const nxc_dialect *other = nxc_dialect_find(systems[i].dialect);
       if (other == NULL || other == dialect) continue;
-      const nxc_option_row *row = find_in(other, name, map, whole);
+      const nxc_option_row *row = find_in(other, name, map, alike);
       const char *here = row ? name_here(other, row, dialect, version) : NULL;
       *word = (nxc_foreign_word){systems[i].system, row ? row->name : name, here};
       if (row != NULL || (map && is_bare_section(other, name))) return true;
