@@ -96,7 +96,8 @@ bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sin
   nxc_training training;
   nx_fault fault = {{0}, 0};
   bool read = nxc_training_read(settings, sink, &training);
-  if (!nxc_training_judge(settings, sink, read ? &training : NULL) || !read) return false;
+  bool room = !read || nxc_training_has_room(settings, sink);
+  if (!nxc_training_judge(settings, sink, read ? &training : NULL) || !read || !room) return false;
   tell_capacity(settings, sink, &training);
   nxc_pipeline *pipeline = nxc_program_build(&training, arena, sink);
   if (pipeline == NULL) return false;

@@ -53,18 +53,18 @@ static bool check_kind(const nxc_settings *settings, nxc_sink *sink) {
   return true;
 }
 
-/* Whole numbers are factors of sizes, or have 32 bits in the plan, unless their own bounds or this say
- * otherwise: bytes, elements, samples and steps are counted further, and layers are made one by one. */
-#define MOST (INT64_C(1) << 48)
-static const struct {
-  nxc_setting_id id;
-  int64_t most;
-} further[] = {
-    {NX_SETTING_MODEL_LAYERS, NXC_MOST_LAYERS},  {NX_SETTING_MODEL_PREDICT_DEPTH, NXC_MOST_LAYERS},
-    {NX_SETTING_SCHEDULE_MAX_STEPS, MOST},       {NX_SETTING_REDUCE_BUCKET_ELEMENTS, INT64_MAX},
-    {NX_SETTING_GATHER_KEEP_BELOW, INT64_MAX},   {NX_SETTING_CHECKPOINT_FILE_BYTES, INT64_MAX},
-    {NX_SETTING_CHECKPOINT_EVERY_SAMPLES, MOST}, {NX_SETTING_RUN_WORKSPACE_BYTES, INT64_MAX},
-    {NX_SETTING_RUN_SEED, INT64_MAX},
+/* Settings that are factors of sizes. */
+static const nxc_setting_id counts[] = {
+    NX_SETTING_MESH_WORLD,          NX_SETTING_MESH_TENSOR,         NX_SETTING_MESH_NODES,
+    NX_SETTING_MESH_PIPELINE,       NX_SETTING_MESH_VIRTUAL_PIPELINE,
+    NX_SETTING_MESH_CONTEXT,        NX_SETTING_MESH_ULYSSES,        NX_SETTING_MESH_REPLICATE,
+    NX_SETTING_MESH_EXPERT,         NX_SETTING_MESH_EXPERT_TENSOR,
+    NX_SETTING_BATCH_MICRO,         NX_SETTING_BATCH_GLOBAL,        NX_SETTING_MODEL_HIDDEN,
+    NX_SETTING_MODEL_FFN_HIDDEN,    NX_SETTING_MODEL_HEADS,         NX_SETTING_MODEL_KV_HEADS,
+    NX_SETTING_MODEL_HEAD_DIM,      NX_SETTING_MODEL_SEQUENCE,      NX_SETTING_MODEL_VOCAB,
+    NX_SETTING_MODEL_VOCAB_DIVISOR, NX_SETTING_MODEL_VOCAB_PADDED,  NX_SETTING_RUN_LOG_EVERY,
+    NX_SETTING_CHECKPOINT_KEEP,     NX_SETTING_CHECKPOINT_EVERY_STEPS,
+    NX_SETTING_MODEL_MAX_POSITIONS, NX_SETTING_EVALUATE_BATCH,
 };
 
 static bool is_countable(const nxc_settings *settings, nxc_sink *sink, nxc_setting_id id, int64_t most) {
@@ -75,18 +75,33 @@ static bool is_countable(const nxc_settings *settings, nxc_sink *sink, nxc_setti
   return false;
 }
 
-static int64_t most_of(nxc_setting_id id) {
-  for (size_t i = 0; i < sizeof further / sizeof *further; i++)
-    if (further[i].id == id) return further[i].most;
-  return INT32_MAX;
+static bool check_counts(const nxc_settings *settings, nxc_sink *sink) {
+  bool good = is_countable(settings, sink, NX_SETTING_MODEL_LAYERS, NXC_MOST_LAYERS);
+  good = is_countable(settings, sink, NX_SETTING_MODEL_PREDICT_DEPTH, NXC_MOST_LAYERS) && good;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    good = is_countable(settings, sink, counts[i], INT32_MAX) && good;
+  return good;
 }
 
-static bool check_counts(const nxc_settings *settings, nxc_sink *sink) {
+/* Numbers have 32 bits in the plan, unless their own bounds or this say otherwise. */
+bool nxc_training_has_room(const nxc_settings *settings, nxc_sink *sink) {
+  static const struct {
+    nxc_setting_id id;
+    int64_t most;
+  } further[] = {
+      {NX_SETTING_SCHEDULE_MAX_STEPS, INT64_C(1) << 48},       {NX_SETTING_REDUCE_BUCKET_ELEMENTS, INT64_MAX},
+      {NX_SETTING_CHECKPOINT_EVERY_SAMPLES, INT64_C(1) << 48}, {NX_SETTING_GATHER_KEEP_BELOW, INT64_MAX},
+      {NX_SETTING_CHECKPOINT_FILE_BYTES, INT64_MAX},           {NX_SETTING_RUN_WORKSPACE_BYTES, INT64_MAX},
+      {NX_SETTING_RUN_SEED, INT64_MAX},
+  };
   bool good = true;
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     const nxc_domain *domain = &nxc_setting_rows[id].domain;
-    if (domain->type != NXC_TYPE_INT || domain->max != NULL) continue;
-    good = is_countable(settings, sink, id, most_of(id)) && good;
+    int64_t most = INT32_MAX;
+    for (size_t i = 0; i < sizeof further / sizeof *further; i++)
+      if (further[i].id == id) most = further[i].most;
+    if (domain->type == NXC_TYPE_INT && domain->max == NULL)
+      good = is_countable(settings, sink, id, most) && good;
   }
   return good;
 }

@@ -48,6 +48,8 @@ typedef struct nxc_training {
 
 /* False, with findings, where sizes are unknown, too large, or do not fit together. */
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
+/* Whether a plan can hold each whole number (reported), whatever an estimate makes of it. */
+bool nxc_training_has_room(const nxc_settings *settings, nxc_sink *sink);
 /* The same, whether sizes fit together or not: without a mesh. */
 bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_training *training);
 /* False, with findings, where nxrun cannot execute what has been read, or what it lacks is unknown. Where
