@@ -32,6 +32,7 @@ typedef struct rewrite {
   const char *at;
   nxt_flavour flavour;
   nxt_text out;
+  unsigned depth;  /* classes around a class */
   const char *why; /* what cannot be rewritten */
 } rewrite;
 
@@ -126,6 +127,22 @@ static void take_escape(rewrite *r, bool bracketed) {
   r->at += what == '\0' ? 1 : 2;
 }
 
+static void take_members(rewrite *r);
+
+/* A class within a class: its members are the outer one's. Not one that says what it is not, nor where a
+ * range would become of them. */
+static void take_nested(rewrite *r) {
+  enum { MOST_DEPTH = 8 };
+  char first = r->at[1], before = r->out.n > 0 ? r->out.items[r->out.n - 1] : '\0';
+  r->at++;
+  bool plain = first != '^' && first != ']' && first != '-' && before != '-' && r->depth < MOST_DEPTH;
+  r->depth++;
+  if (plain) take_members(r);
+  r->depth--;
+  if (r->why == NULL && (!plain || *r->at != ']' || r->at[-1] == '-')) r->why = "a class within a class";
+  r->at += *r->at != '\0';
+}
+
 /* The members of a class, up to what ends it: ']', or "&&" (of which the caller knows what to do). */
 static void take_members(rewrite *r) {
   bool first = true;
@@ -138,7 +155,7 @@ static void take_members(rewrite *r) {
       nxt_text_add(&r->out, r->at, n);
       r->at += n;
     } else if (*r->at == '[') {
-      r->why = "a class within a class";
+      take_nested(r);
     } else if (*r->at == '\\') {
       take_escape(r, true);
     } else {

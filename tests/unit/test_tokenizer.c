@@ -124,6 +124,26 @@ static void fails_without_unknown(void **state) {
   nxt_close(tokenizer);
 }
 
+#define SPLIT(pattern)                                                                                       \
+  ", \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"" pattern                           \
+  "\"}, \"behavior\": \"Removed\"}"
+
+/* A class within a class has its members beside its own: BLOOM's pattern is of this form. */
+static void joins_classes(void **state) {
+  (void)state;
+  nxt_tokenizer *tokenizer = open_text("file", PAIRS(SPLIT("[^(\\\\s|[.,!?\\u2026]ab)]+")));
+  encodes_as(tokenizer, "a(b|a.b?ab\xe2\x80\xa6xyab", 17, 0, "0 3 1 3 0 3 1 3 2 3 2");
+  nxt_close(tokenizer);
+  tokenizer = open_text("file", PAIRS(SPLIT("[x[y[z]]]")));
+  encodes_as(tokenizer, "axaybzb", 7, 0, "0 0 1 1");
+  nxt_close(tokenizer);
+  refuses(PAIRS(SPLIT("[x[^y]]")), "a class within a class");
+  refuses(PAIRS(SPLIT("[x-[yz]]")), "a class within a class");
+  refuses(PAIRS(SPLIT("[[a-]z]")), "a class within a class");
+  refuses(PAIRS(SPLIT("[[a]")), "a class without an end");
+  refuses(PAIRS(SPLIT("[[[[[[[[[[[[[[[[a]]]]]]]]]]]]]]]]")), "a class within a class");
+}
+
 static void refuses_by_name(void **state) {
   (void)state;
   refuses(PAIRS(", \"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"ab\"}"),
@@ -287,6 +307,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(says_its_tokens),       cmocka_unit_test(reads_roles_beside),
       cmocka_unit_test(replaces_broken_text),  cmocka_unit_test(adds_to_buffers),
+      cmocka_unit_test(joins_classes),
       cmocka_unit_test(refuses_by_name),       cmocka_unit_test(finds_no_file),
       cmocka_unit_test(fails_without_unknown), cmocka_unit_test(opens_ranks),
       cmocka_unit_test(stops_what_grows),      cmocka_unit_test(follows_tokenizers_habits),
