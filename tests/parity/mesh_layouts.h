@@ -74,6 +74,12 @@ static const mesh staged[] = {
     {"pp2", 2, WORLD("2") STAGES("2"), NULL},
     {"pp4-vpp2", 4, WORLD("4") STAGES("4") CHUNKS("2"), NULL},
 };
+/* More micro-batches than transfers may be under way, and a last group that is not full. */
+static const mesh staged_gpipe[] = {
+    {"pp2", 2, WORLD("2") STAGES("2"), NULL},
+    {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2"), NULL},
+    {"pp2-vpp4-messages", 2, WORLD("2") STAGES("2") CHUNKS("4"), "--comm p2p"},
+};
 static const mesh staged_tensor[] = {
     {"tp2", 2, WORLD("2") TENSOR("2") SEQUENCE, NULL},
     {"pp2-tp2", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE, NULL},

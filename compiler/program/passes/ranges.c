@@ -254,8 +254,8 @@ static form *form_of(nxc_graph *graph, form *forms, size_t *n_forms, nxc_id para
 }
 
 /* Tensors go round the ranks, form by form, so that all ranks do the same; where they do not come out even
- * some ranks have an empty slot, which stays 0. */
-static void deal(nxc_graph *graph, nxc_range_node *range, uint32_t n_ranks) {
+ * some ranks have an empty slot, which stays 0. A share is whole blocks. */
+static void deal(nxc_graph *graph, nxc_range_node *range, uint32_t n_ranks, uint64_t block) {
   nxc_id index = (nxc_id)(range - graph->ranges);
   form *forms = nxc_arena_array(graph->arena, graph->n_parameters, sizeof *forms);
   size_t n_forms = 0;
@@ -267,6 +267,7 @@ static void deal(nxc_graph *graph, nxc_range_node *range, uint32_t n_ranks) {
     forms[i].start = range->n_shard;
     range->n_shard += (forms[i].n + n_ranks - 1) / n_ranks * forms[i].size;
   }
+  range->n_shard = round_up(range->n_shard, block);
   for (size_t i = 0; i < graph->n_parameters; i++) {
     nxc_value_node *value = &graph->values[graph->parameters[i]];
     if (value->range != index) continue;
@@ -293,7 +294,7 @@ static void divide(nxc_graph *graph, const nxc_training *t, nxc_range_node *rang
   range->n_elements = round_up(range->n_elements, nxc_mesh_size(&graph->mesh, padded_for) * block);
   range->shard_atoms = over;
   range->n_shard = range->n_elements / n_ranks;
-  if (tensors) deal(graph, range, n_ranks);
+  if (tensors) deal(graph, range, n_ranks, block);
   range->shard_start = nxc_rank_number_of(0);
   if (over == 0) return;
   nxc_rank_number_stride(&range->shard_start, over, (int64_t)range->n_shard);

@@ -47,28 +47,13 @@ typedef struct generator {
 
 /* ---- passes ---- */
 
-static void add_pass(generator *g, bool backward, uint32_t chunk, uint32_t micro_batch) {
-  g->passes[g->n_passes++] = (pass){backward, chunk, micro_batch};
-}
-
 static uint32_t chunk_at(const generator *g, uint32_t virtual_stage) {
   return virtual_stage * g->p->n_stages + g->stage;
 }
 
-static void all_forward(generator *g) {
-  for (uint32_t v = 0; v < g->n_virtual; v++)
-    for (uint32_t m = 0; m < g->n_micro_batches; m++) add_pass(g, false, chunk_at(g, v), m);
-}
-
-static void all_forward_then_back(generator *g) {
-  all_forward(g);
-  for (uint32_t v = g->n_virtual; v-- > 0;)
-    for (uint32_t m = 0; m < g->n_micro_batches; m++) add_pass(g, true, chunk_at(g, v), m);
-}
-
-/* All passes of one direction of the interleaved schedule: micro-batches in groups of as many as there are
- * stages, or more, each group through all chunks of the stage. With one chunk a stage they are simply in
- * order. */
+/* All passes of one direction: micro-batches in groups of as many as there are stages, or more, each group
+ * through all chunks of the stage, so that no more than a group waits for a stage that has still to come to
+ * them. With one chunk a stage they are simply in order. */
 static pass *interleaved_passes(const generator *g, bool backward) {
   uint32_t n = g->n_micro_batches, width = g->group;
   pass *passes = nxc_arena_array(g->p->arena, (size_t)n * g->n_virtual, sizeof *passes);
@@ -80,10 +65,9 @@ static pass *interleaved_passes(const generator *g, bool backward) {
   return passes;
 }
 
-static void evaluation_passes(generator *g, bool gpipe) {
-  size_t n = (size_t)g->n_micro_batches * g->n_virtual;
-  if (gpipe) all_forward(g);
-  else g->passes = interleaved_passes(g, false), g->n_passes = n;
+static void all_passes(generator *g, bool backward) {
+  const pass *passes = interleaved_passes(g, backward);
+  for (size_t i = 0; i < (size_t)g->n_micro_batches * g->n_virtual; i++) g->passes[g->n_passes++] = passes[i];
 }
 
 /* Some forward passes fill the pipeline, then one goes forward and one back in turn. Interleaved (Megatron's
@@ -279,12 +263,9 @@ static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_sche
                  .evaluates = evaluates,
                  .shift = schedule->flags & NX_SCHEDULE_COMPRESSED ? NX_WHEN_COMPRESSED : 0};
   g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);
-  if (evaluates)
-    evaluation_passes(&g, t->layout.gpipe);
-  else if (t->layout.gpipe)
-    all_forward_then_back(&g);
-  else
-    one_forward_one_back(&g);
+  if (evaluates || t->layout.gpipe) all_passes(&g, false);
+  else one_forward_one_back(&g);
+  if (t->layout.gpipe && !evaluates) all_passes(&g, true);
   if (schedule == p->schedules) count_slots(&g, t->layout.receive_ahead); /* others need no more */
   open_lists(&g);
   for (size_t i = 0; i < g.n_passes; i++) {
