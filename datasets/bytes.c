@@ -16,8 +16,7 @@ bool nxd_bytes_fill(nxd_bytes *bytes) {
 
 static const nxd_codec *find_codec(const nxd_bytes *bytes) {
   for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++)
-    if (bytes->n >= codecs[i]->n_magic && memcmp(bytes->room, codecs[i]->magic, codecs[i]->n_magic) == 0)
-      return codecs[i];
+    if (codecs[i]->is(bytes->room, bytes->n)) return codecs[i];
   return NULL;
 }
 

@@ -16,8 +16,7 @@ typedef struct nxd_bytes nxd_bytes;
 /* A form of compression. */
 typedef struct nxd_codec {
   const char *name;
-  uint8_t magic[4];
-  size_t n_magic;
+  bool (*is)(const uint8_t *bytes, size_t n); /* whether a file that begins so has it */
   bool (*start)(nxd_bytes *bytes);
   /* Fills `to`: how many bytes, 0 at the end, -1 with a fault. */
   long (*read)(nxd_bytes *bytes, void *to, size_t room, nxr_fault *fault);

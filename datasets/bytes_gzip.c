@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip: any number of members, one after another. */
+/* gzip: any number of members, one after another, and zeros behind the last, as tapes have them. */
 #include "datasets/bytes.h"
 
 #include <stdlib.h>
 #include <zlib.h>
 
 enum { GZIP_ONLY = 16 };
+
+static bool is(const uint8_t *bytes, size_t n) {
+  return n >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
 
 static bool start(nxd_bytes *bytes) {
   z_stream *stream = calloc(1, sizeof *stream);
@@ -36,6 +40,8 @@ static long read_some(nxd_bytes *bytes, void *to, size_t room, nxr_fault *fault)
       nxr_fault_set(fault, "%s is cut short: its gzip data does not end", bytes->path);
       return -1;
     }
+    while (bytes->ended && bytes->at < bytes->n && bytes->room[bytes->at] == 0) bytes->at++;
+    if (bytes->at == bytes->n) continue;
     if (bytes->ended && inflateReset(stream) != Z_OK) return damaged(bytes, stream, fault);
     stream->next_in = bytes->room + bytes->at, stream->avail_in = (uInt)(bytes->n - bytes->at);
     int result = inflate(stream, Z_NO_FLUSH);
@@ -47,4 +53,4 @@ static long read_some(nxd_bytes *bytes, void *to, size_t room, nxr_fault *fault)
   return (long)(n - stream->avail_out);
 }
 
-const nxd_codec nxd_gzip = {"gzip", {0x1f, 0x8b}, 2, start, read_some, stop};
+const nxd_codec nxd_gzip = {"gzip", is, start, read_some, stop};

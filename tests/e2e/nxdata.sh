@@ -67,6 +67,15 @@ gzip -k two.jsonl
 expect 'compressed' 0 'documents  *2$' "$nxdata" build two.jsonl.gz -o gz
 cmp two.bin gz.bin >out 2>&1
 report 'is the same' $?
+{ head -c 20 two.jsonl | gzip; tail -c +21 two.jsonl | gzip; gzip </dev/null; head -c 512 /dev/zero; } >parts.jsonl.gz
+expect 'compressed in parts, with zeros behind them' 0 'documents  *2$' "$nxdata" build parts.jsonl.gz -o gz --force
+# A frame of zstd that is stored, behind one to be passed over, as pzstd writes.
+{ printf '\120\052\115\030\003\0\0\0abc\050\265\057\375\040\054\141\001\0'; cat two.jsonl; } >two.jsonl.zst
+[ "$(wc -c <two.jsonl)" -eq 44 ]
+report 'a frame of so many bytes' $?
+expect 'and one that is to be passed over' 0 'documents  *2$' "$nxdata" build two.jsonl.zst -o zst
+cmp two.bin gz.bin >out 2>&1 && cmp two.bin zst.bin >out 2>&1
+report 'are the same' $?
 head -c 40 two.jsonl.gz >short.jsonl.gz
 expect 'cut short' 1 'short.jsonl.gz is cut short' "$nxdata" build short.jsonl.gz -o new
 printf '%s\n' '{"a": {"ids": [1, 70000]}}' '{"a": {"ids": []}}' '{"a": {"ids": [5]}}' >ids.jsonl

@@ -217,6 +217,7 @@ class Neox:
     for name, part, n in zip(NAMES.values(), PARTS, wanted_samples(case)):
       if made[part] is None: continue
       data = made[part].dataset
+      if data.__len__() < 0: raise NoTokens(part)  # it says of what has no sample that it has one less
       if given["train_epochs"]: n = steps_read(case) * case["batch"]
       n = min(len(data) // case["batch"] * case["batch"] if given["train_epochs"] else len(data), n)
       found[name] = {i: row_hash(data[i]["text"]) for i in places(n)}
@@ -260,11 +261,15 @@ def write_sets(case, build, folder):
 
 
 def part_of(error):
-  """Which part an error is of: Megatron's builder makes them in a loop."""
-  frames, at = [], error.__traceback__
-  while at: frames, at = frames + [at.tb_frame], at.tb_next
-  numbers = [f.f_locals.get("i") for f in frames if f.f_code.co_name == "_build_blended_dataset_splits"]
-  return PARTS[numbers[0]] if numbers and numbers[0] in range(len(PARTS)) else "train"
+  """Which part an error is of: both systems make them one after another."""
+  at = error.__traceback__
+  while at:
+    names, function = at.tb_frame.f_locals, at.tb_frame.f_code.co_name
+    if function == "_build_blended_dataset_splits" and names.get("i") in range(len(PARTS)): return PARTS[names["i"]]
+    if function == "build_train_valid_test_data_loaders" and "train_datasets" in names:
+      return next((part for part in PARTS if names.get(f"{part}_ds") is None), "train")
+    at = at.tb_next
+  return "train"
 
 
 def answer(system, case, pipe):

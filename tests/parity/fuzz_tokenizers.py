@@ -145,7 +145,19 @@ def random_tokenizer(r):
   if tokens: (it.add_special_tokens if r.random() < .5 else it.add_tokens)(tokens)
   if r.random() < .6: it.post_processor = random_processor(r)
   if r.random() < .6: it.decoder = random_decoder(r)
+  # What its file says of these is meant for batches: transformers sets them anew for each call.
+  if r.random() < .2: it.enable_truncation(r.randrange(3, 9))
+  if r.random() < .2: it.enable_padding(length=r.choice([None, 64]), pad_id=0, pad_token="<pad>")
   return it
+
+
+def broken(r, text):
+  """Its bytes, with some that are no UTF-8 among them."""
+  made = bytearray(text.encode())
+  for _ in range(r.choice([0, 0, 0, 1, 3])):
+    made[(at := r.randrange(len(made) + 1)):at] = r.choice([b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xed\xa0\x80", b"\xc0\x80", b"\x80",
+                                                          b"\xf4\x90\x80\x80", b"\xef\xbb\xbf", b"\r", b"\x00"])
+  return bytes(made)
 
 
 def random_processor(r):
@@ -203,18 +215,20 @@ def main():
     if a.only is not None and k != a.only: continue
     try: it = random_tokenizer(r)
     except Exception: continue
-    texts = [random_text(r) for _ in range(40)]
+    texts = [broken(r, random_text(r)) for _ in range(40)]
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
       it.save(file.name)
-      result, why = ours(a.program, file.name, [t.encode() for t in texts])
+      result, why = ours(a.program, file.name, texts)
       spec = json.load(open(file.name))
+    it.no_truncation()
+    it.no_padding()
     if result is None:
       why = why.split(".json: ")[-1][:100]
       refused[why] = refused.get(why, 0) + 1
       continue
     for text, ids in zip(texts, result):
       try:
-        theirs = it.encode(text).ids
+        theirs = it.encode(text.decode(errors="replace")).ids
         theirs = theirs, it.decode(theirs, skip_special_tokens=False)
       except BaseException: theirs = None
       n_texts += 1
