@@ -24,9 +24,11 @@ bool nxr_saves_open(nxr_training *run) {
   run->saved_s = nxr_clock_s();
   if (names->save_epochs > 0 && nxr_data_trained(run->data) != NX_NONE)
     run->save_epochs = nxr_steps_of_epochs(names->save_epochs, run->data, run->plan->run);
+  if (nxr_data_trained(run->data) != NX_NONE)
+    run->checkpoint.run.epoch_steps = nxr_steps_of_epochs(1, run->data, run->plan->run);
   char name[NXR_LINK_BYTES];
   const char *pattern = nx_plan_text(run->plan, names->link_name);
-  if (pattern[0] != '\0' && !nxr_link_name(pattern, 0, 0, NULL, name))
+  if (pattern[0] != '\0' && !nxr_link_name(pattern, 0, 0, 0, NULL, name))
     nxr_fault_set(&run->fault, "checkpoint.link_name makes no name of a file: %.200s", pattern);
   if (!nxr_training_agree(run)) return false;
   bool opened =

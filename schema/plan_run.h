@@ -191,7 +191,7 @@ typedef struct nx_run_names {
   uint32_t retain_every; /* checkpoints of steps that it divides stay, whatever `keep` says; 0: none does */
   uint32_t temporary_every; /* steps between checkpoints of which only the newest stays; 0: there are none */
   uint32_t temporary;       /* text: the folder that they are in, below the run's where it is relative */
-  uint32_t link_name; /* text: of links to checkpoints, with {step}, {samples}, {loss} in it; "": none */
+  uint32_t link_name; /* text: of links to checkpoints, with {step}, {samples}, {epoch}, {loss}; "": none */
   uint8_t timers;     /* how much of a step is timed: 0 nothing, 1 its phases, 2 also each kind of operator */
   uint8_t timers_over;      /* nx_timers_over, of the ranks' times */
   uint16_t stragglers;      /* fastest and slowest ranks that each line names; 0: none */

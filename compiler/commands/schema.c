@@ -103,9 +103,11 @@ static json_t *number_schema(const writing *w, const nxc_domain *domain, bool in
   return schema;
 }
 
-static json_t *list_schema(const writing *w, const nxc_domain *domain) {
+static json_t *list_schema(const writing *w, const nxc_option_row *row) {
+  const nxc_domain *domain = &row->domain;
   json_t *list = of_type("array");
-  if (domain->type == NXC_TYPE_LIST_STR) json_object_set_new(list, "items", of_type("string"));
+  if (domain->type == NXC_TYPE_LIST_STR)
+    json_object_set_new(list, "items", domain->n_values > 0 ? words_schema(w, row) : of_type("string"));
   else if (domain->type != NXC_TYPE_LIST)
     json_object_set_new(list, "items", number_schema(w, domain, domain->type == NXC_TYPE_LIST_INT));
   return or_interpolation(list);
@@ -125,7 +127,7 @@ static json_t *type_schema(const writing *w, const nxc_option_row *row) {
   case NXC_TYPE_LIST:
   case NXC_TYPE_LIST_INT:
   case NXC_TYPE_LIST_FLOAT:
-  case NXC_TYPE_LIST_STR: return list_schema(w, domain);
+  case NXC_TYPE_LIST_STR: return list_schema(w, row);
   case NXC_TYPE_MAP: return or_interpolation(of_type("object"));
   case NXC_TYPE_ANY: break;
   }

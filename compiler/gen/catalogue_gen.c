@@ -121,7 +121,7 @@ static void write_option(const gen_catalogue *catalogue, const gen_option *row, 
          gen_changes_constant(row->changes, row->sets_count > 0 ? "SETTINGS" : "UNFOLLOWED"));
   nxc_type type = NXC_TYPE_ANY;
   if (row->alias_of == NULL) gen_type_find(row->type, &type);
-  gen_field_versioned(catalogue->arena, "words_in", type, row->words_in, row->words_in_count);
+  gen_field_versioned(catalogue->arena, "words_in", NXC_TYPE_STR, row->words_in, row->words_in_count);
   gen_field_versioned(catalogue->arena, "defaults_in", type, row->defaults_in, row->defaults_in_count);
   NXC_OPTION_FIELDS(WRITE, row)
   puts("},");

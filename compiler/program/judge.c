@@ -65,6 +65,8 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "ranks exchange features for tokens to normalize a projection, and they do not divide the tokens"},
       {layer->attention.qk_norm != NXC_QK_NORM_OF_ALL || t->layout.kv_replica == 1, NX_SETTING_MODEL_QK_NORM,
        "NX3003", "the norm of a whole projection cannot be taken where key heads are copied"},
+      {layer->attention.gates == 0 || layer->attention.kv_rank == 0, NX_SETTING_MODEL_ATTENTION_GATE,
+       "NX3003", "latent attention has no gate"},
       {!layer->attention.alibi || layer->attention.soft_cap == 0, NX_SETTING_MODEL_ATTENTION_SOFT_CAP,
        "NX3003", "scores are capped or biased by distance, not both"},
       {layer->attention.rope.n_frequencies == 0 ||
@@ -94,12 +96,21 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
+/* Of those whose weights a model may lack. */
+static bool is_norm(nxc_part part) {
+  return part == NXC_PART_FINAL_NORM || part == NXC_PART_ATTENTION_NORM || part == NXC_PART_FFN_NORM ||
+         part == NXC_PART_ATTENTION_AFTER_NORM || part == NXC_PART_FFN_AFTER_NORM ||
+         part == NXC_PART_FFN_INNER_NORM || part == NXC_PART_Q_NORM || part == NXC_PART_K_NORM ||
+         part == NXC_PART_Q_LATENT_NORM || part == NXC_PART_KV_LATENT_NORM;
+}
+
 static bool has_part(const nxc_training *t, nxc_part part) {
   const nxc_model *m = &t->model;
   const nxc_layer_spec *layer = &m->specs[0];
   bool latent = layer->attention.kv_rank > 0;
   bool mixed = m->mixture != NULL, gated = layer->ffn.activation->gated;
   bool dense = nxc_model_mixtures(m) < m->layers, shares = mixed && m->mixture->shared_hidden > 0;
+  if (layer->norm.kind->plain && is_norm(part)) return false;
   switch (part) {
     case NXC_PART_POSITIONS: return m->learned_positions > 0;
     case NXC_PART_OUTPUT: return !m->tied;
@@ -116,6 +127,7 @@ static bool has_part(const nxc_training *t, nxc_part part) {
     case NXC_PART_Q_NORM:
     case NXC_PART_K_NORM: return layer->attention.qk_norm != NXC_QK_PLAIN;
     case NXC_PART_SINKS: return layer->attention.sinks;
+    case NXC_PART_ATTENTION_GATE: return layer->attention.gates > 0;
     case NXC_PART_Q_DOWN:
     case NXC_PART_Q_UP: return latent && layer->attention.query_rank > 0;
     case NXC_PART_Q_LATENT_NORM:
@@ -180,6 +192,10 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
       {m->aux == 0 || m->aux_scope != NXC_AUX_OF_MODEL || t->layout.pipeline == 1,
        NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3012",
        "a load-balancing loss over all layers couples pipeline stages before their backward passes"},
+      {(m->aux_sequence == 0 && m->aux_step == 0) ||
+           (m->aux_scope == NXC_AUX_OF_LAYER && m->aux_over == NXC_AUX_OVER_MICRO_BATCH),
+       NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3012",
+       "further load-balancing losses stand beside one that is over a layer's micro-batch"},
       {ffn->dropout == 0, NX_SETTING_MODEL_FFN_DROPOUT, "NX3012", "there is no dropout inside experts"},
   };
   return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);

@@ -207,9 +207,9 @@ static nxc_verdict judge_list(nxc_arena *arena, const nxc_domain *domain, const 
   if (domain->type == NXC_TYPE_LIST) return fits(value);
   nxc_value *items = nxc_arena_array(arena, value->n_items + 1, sizeof *items);
   for (size_t i = 0; i < value->n_items; i++) {
-    nxc_verdict item = domain->type == NXC_TYPE_LIST_STR
-                           ? judge_text(arena, domain, &value->items[i], lenient)
-                           : judge_number(arena, domain, &value->items[i]);
+    nxc_verdict item = domain->type != NXC_TYPE_LIST_STR ? judge_number(arena, domain, &value->items[i])
+                       : domain->n_values > 0            ? judge_word(arena, domain, &value->items[i])
+                                              : judge_text(arena, domain, &value->items[i], lenient);
     if (item.misfit != NXC_FITS) {
       item.problem = nxc_arena_printf(arena, "%s (item %zu of the list)", item.problem, i + 1);
       return item;

@@ -60,12 +60,67 @@ void CPU_NAME(cpu_bias_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
   }
 }
 
+/* Gates of a feature each: y = x sigmoid(g), and d, where it is not NULL, y's gradient by g. */
+static void gate_features(const float *x, const float *g, const float *dy, float *y, float *d, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    float share = vec_sigmoid(g[i]);
+    y[i] = (dy ? dy[i] : x[i]) * share;
+    if (d) d[i] = dy[i] * x[i] * share * (1 - share);
+  }
+}
+
+static void row_gate_features(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *x = cpu_in(kernel, 0), *g = cpu_in(kernel, 1), *y = cpu_out(kernel, 0);
+  int64_t n = nxk_n_elements(x), n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer x_buffer, g_buffer, y_buffer;
+    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
+    for (int64_t at = span.begin; at < span.end; at += VEC_CHUNK) {
+      int64_t count = vec_chunk_of(at, span.end);
+      float *r = vec_target(cpu_out_at(kernel, frame, 0), y->dtype, at, y_buffer);
+      gate_features(vec_read(cpu_in_at(kernel, frame, 0), x->dtype, at, count, x_buffer),
+                    vec_read(cpu_in_at(kernel, frame, 1), g->dtype, at, count, g_buffer), NULL, r, NULL,
+                    count);
+      vec_commit(cpu_out_at(kernel, frame, 0), y->dtype, at, count, r);
+    }
+  }
+}
+
+static void row_gate_features_grad(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const nxk_tensor *dy = cpu_in(kernel, 0), *x = cpu_in(kernel, 1), *g = cpu_in(kernel, 2),
+                   *dx = cpu_out(kernel, 0), *dg = cpu_out(kernel, 1);
+  int64_t n = nxk_n_elements(x), n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer dy_buffer, x_buffer, g_buffer, dx_buffer, dg_buffer;
+    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
+    for (int64_t at = span.begin; at < span.end; at += VEC_CHUNK) {
+      int64_t count = vec_chunk_of(at, span.end);
+      float *r = vec_target(cpu_out_at(kernel, frame, 0), dx->dtype, at, dx_buffer),
+            *d = vec_target(cpu_out_at(kernel, frame, 1), dg->dtype, at, dg_buffer);
+      const float *of_y = vec_read(cpu_in_at(kernel, frame, 0), dy->dtype, at, count, dy_buffer);
+      gate_features(vec_read(cpu_in_at(kernel, frame, 1), x->dtype, at, count, x_buffer),
+                    vec_read(cpu_in_at(kernel, frame, 2), g->dtype, at, count, g_buffer), of_y, r, d, count);
+      vec_commit(cpu_out_at(kernel, frame, 0), dx->dtype, at, count, r);
+      vec_commit(cpu_out_at(kernel, frame, 1), dg->dtype, at, count, d);
+    }
+  }
+}
+
+/* Elsewhere a gate is of a run of features, which is here a row. */
 void CPU_NAME(cpu_row_gate)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *x_tensor = cpu_in(kernel, 0), *g_tensor = cpu_in(kernel, 1),
                    *y_tensor = cpu_out(kernel, 0);
   const void *x = cpu_in_at(kernel, frame, 0), *g = cpu_in_at(kernel, frame, 1);
   void *y = cpu_out_at(kernel, frame, 0);
-  int64_t n = cpu_columns(x_tensor), n_rows = cpu_rows(x_tensor), n_threads = kernel->device->n_threads;
+  int64_t n = cpu_columns(x_tensor) / cpu_columns(g_tensor), n_rows = nxk_n_elements(g_tensor),
+          n_threads = kernel->device->n_threads;
+  if (n == 1) {
+    row_gate_features(kernel, frame);
+    return;
+  }
 #pragma omp parallel num_threads(n_threads)
   {
     vec_buffer x_buffer, g_buffer, y_buffer;
@@ -91,7 +146,7 @@ static double row_gate_grad(const nxk_kernel *kernel, const nxk_frame *frame, in
   const void *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
   void *dx = cpu_out_at(kernel, frame, 0);
   vec_buffer dy_buffer, x_buffer, dx_buffer;
-  int64_t n = cpu_columns(x_tensor);
+  int64_t n = cpu_columns(x_tensor) / cpu_columns(cpu_in(kernel, 2));
   double sum = 0;
   for (int64_t at = row * n; at < (row + 1) * n; at += VEC_CHUNK) {
     int64_t count = vec_chunk_of(at, (row + 1) * n);
@@ -110,7 +165,11 @@ void CPU_NAME(cpu_row_gate_grad)(const nxk_kernel *kernel, const nxk_frame *fram
   const nxk_tensor *g_tensor = cpu_in(kernel, 2), *dg_tensor = cpu_out(kernel, 1);
   const void *g = cpu_in_at(kernel, frame, 2);
   void *dg = cpu_out_at(kernel, frame, 1);
-  int64_t n_rows = cpu_rows(g_tensor), n_threads = kernel->device->n_threads;
+  int64_t n_rows = nxk_n_elements(g_tensor), n_threads = kernel->device->n_threads;
+  if (cpu_columns(g_tensor) == cpu_columns(cpu_in(kernel, 1))) {
+    row_gate_features_grad(kernel, frame);
+    return;
+  }
 #pragma omp parallel num_threads(n_threads)
   {
     vec_buffer g_buffer, dg_buffer;

@@ -355,6 +355,7 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_moe_route_grad] = {"moe",
                               {{"moe_route_grad", OCL_COUNTED, 0, 0, route_tokens}}, NULL, route_define},
     [NX_OP_moe_imbalance] = ELEMENTWISE("moe", "moe_imbalance"),
+    [NX_OP_moe_load] = ELEMENTWISE("moe", "moe_load"),
     [NX_OP_moe_share] = ELEMENTWISE("moe", "moe_share"),
     [NX_OP_moe_index] = {"moe",
                          {{"index_count", OCL_ITEMS, OCL_OUT(1), 0, NULL},

@@ -92,7 +92,7 @@ static gate gate_of(const ref_call *call, const ref_operand *x, int64_t i) {
 
 void ref_row_gate(const ref_call *call) {
   ref_operand x = ref_in(call, 0), g = ref_in(call, 1), y = ref_out(call, 0);
-  int64_t n = ref_last_dim(&x);
+  int64_t n = ref_last_dim(&x) / ref_last_dim(&g);
   for (int64_t i = 0; i < y.n_elements; i++)
     ref_store(&y, i, ref_load(&x, i) * logistic(ref_load(&g, i / n)));
 }
@@ -100,7 +100,7 @@ void ref_row_gate(const ref_call *call) {
 void ref_row_gate_grad(const ref_call *call) {
   ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), g = ref_in(call, 2);
   ref_operand dx = ref_out(call, 0), dg = ref_out(call, 1);
-  int64_t n = ref_last_dim(&x);
+  int64_t n = ref_last_dim(&x) / ref_last_dim(&g);
   for (int64_t row = 0; row < g.n_elements; row++) {
     double share = logistic(ref_load(&g, row)), sum = 0;
     for (int64_t i = row * n; i < (row + 1) * n; i++) {

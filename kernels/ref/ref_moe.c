@@ -166,6 +166,20 @@ void ref_moe_share(const ref_call *call) {
   for (int64_t e = 0; e < y.n_elements; e++) ref_store(&y, e, all > 0 ? ref_load(&counts, e) / all : 0);
 }
 
+void ref_moe_load(const ref_call *call) {
+  ref_operand counts = ref_in(call, 0), y = ref_out(call, 0);
+  bool shared = call->operator->n_in > 1;
+  ref_operand shares = shared ? ref_in(call, 1) : counts;
+  double together = ref_real(call, NX_moe_load_together), further = ref_real(call, NX_moe_load_further);
+  int64_t n_experts = ref_last_dim(&y);
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    double all = 0;
+    for (int64_t at = i % n_experts; at < y.n_elements; at += n_experts) all += ref_load(&counts, at);
+    double beside = shared ? further * ref_load(&shares, i % n_experts) : 0;
+    ref_store(&y, i, ref_load(&counts, i) + together * all + beside);
+  }
+}
+
 int64_t ref_moe_index_work(const nxk_operator *operator) {
   return attribute(operator, NX_moe_index_destinations) * attribute(operator, NX_moe_index_experts);
 }

@@ -45,10 +45,11 @@ static int expand(const field *fields, size_t n, const char *at, const char **en
   return -1;
 }
 
-bool nxr_link_name(const char *pattern, uint64_t step, uint64_t n_samples, const nxr_score *score,
-                   char name[NXR_LINK_BYTES]) {
+bool nxr_link_name(const char *pattern, uint64_t step, uint64_t n_samples, uint64_t epoch,
+                   const nxr_score *score, char name[NXR_LINK_BYTES]) {
   const field fields[] = {{"step", (double)step, true, true},
                           {"samples", (double)n_samples, true, true},
+                          {"epoch", (double)epoch, true, true},
                           {"loss", score ? score->loss : 0, score && score->known, false}};
   size_t used = 0;
   for (const char *at = pattern; *at;) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links beside checkpoints, with names for people: checkpoints/NAME leads to checkpoints/step-000120.
  *
- * The name is a pattern in which {step}, {samples} and {loss} become numbers; behind a colon may stand 0N (N
- * digits at least, with zeros before them) or .N (N digits behind the point). What is not known is left out.
+ * The name is a pattern in which {step}, {samples}, {epoch} (from 0) and {loss} become numbers; behind a
+ * colon may stand 0N (N digits at least, with zeros before them) or .N (N digits behind the point). What is
+ * not known is left out.
  */
 #ifndef NXR_CHECKPOINT_LINK_H
 #define NXR_CHECKPOINT_LINK_H
@@ -12,8 +13,8 @@
 enum { NXR_LINK_BYTES = 200 };
 
 /* False where the pattern makes no name of a file: it is empty, too long, has a / or begins with a point. */
-bool nxr_link_name(const char *pattern, uint64_t step, uint64_t n_samples, const nxr_score *score,
-                   char name[NXR_LINK_BYTES]);
+bool nxr_link_name(const char *pattern, uint64_t step, uint64_t n_samples, uint64_t epoch,
+                   const nxr_score *score, char name[NXR_LINK_BYTES]);
 /* Where it cannot be made that is said on stderr; nothing else fails for it. */
 void nxr_link_make(const char *directory, uint64_t step, const char *name);
 /* Removes all links that lead to the checkpoint. */

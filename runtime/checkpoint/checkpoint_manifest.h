@@ -54,6 +54,7 @@ typedef struct nxr_manifest_run {
   nxr_plateau *plateau;           /* as `scale` */
   nxr_score *score;               /* as `scale`; NULL: nothing is evaluated */
   int64_t *optimizer_began;       /* as `scale`, where the plan counts updates for themselves */
+  uint64_t epoch_steps; /* of one epoch, for names of links; 0: not known */
 } nxr_manifest_run;
 
 /* Whether the folder has a manifest of a checkpoint at all, of whatever step. */

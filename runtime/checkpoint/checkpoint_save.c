@@ -99,10 +99,12 @@ static bool write_parts(nxr_saver *saver) {
 
 static void link_name(const nxr_saver *saver) {
   const nx_plan *plan = saver->checkpoint.run.plan;
+  uint64_t epoch_steps = saver->checkpoint.run.epoch_steps;
+  uint64_t epoch = epoch_steps > 0 && saver->step > 0 ? (saver->step - 1) / epoch_steps : 0;
   const char *pattern = nx_plan_text(plan, plan->run_names->link_name);
   char name[NXR_LINK_BYTES];
   if (pattern[0] != '\0' && nxr_link_name(pattern, saver->step, nx_plan_samples_before(plan, saver->step),
-                                          saver->checkpoint.run.score, name))
+                                          epoch, saver->checkpoint.run.score, name))
     nxr_link_make(saver->directory, saver->step, name);
 }
 

@@ -68,6 +68,11 @@ report 'of temporary ones the newest' $?
 (cd retain/checkpoints && ls -d r-*) >out &&
   grep -q '^r-0016-n128.0-l[0-9]\.[0-9]$' out && [ "$(wc -l <out)" -eq 3 ] && [ -e "retain/checkpoints/$(head -1 out)/manifest.json" ]
 report 'links have names for people, and go with their checkpoints' $?
+plan named model.sequence=128 checkpoint.every_steps=8 'checkpoint.link_name="epoch-{epoch:02}-{step}"'
+expect 'names with epochs' 0 'step 24/24' $run named.bin --dir named
+(cd named/checkpoints && ls -d epoch-*) >out
+[ "$(tr '\n' ' ' <out)" = 'epoch-00-8 epoch-01-16 epoch-01-24 ' ] # of 114 samples an epoch
+report 'epochs are counted from 0' $? "$(cat out)"
 plan bad 'checkpoint.link_name="{nothing}"'
 expect 'a name that is none' 1 'checkpoint.link_name makes no name' $run bad.bin --dir bad
 

@@ -39,6 +39,9 @@ for folder in "$recorded"/forms/*; do
   train "$form" tensor 2 mesh.world=2 mesh.tensor=2 sequence_parallel=true
   train "$form" stages 2 mesh.world=2 mesh.pipeline=2
   train "$form" ring 2 mesh.world=2 mesh.context=2 attention.ring=true
+  train "$form" ulysses 2 mesh.world=2 mesh.context=2 attention.ulysses=true
+  [ "$form" = balanced ] && train "$form" experts 2 mesh.world=2 mesh.expert=2
+  [ "$form" = balanced_steps ] && continue # the step's load is that of more ranks at once
   train "$form" zero3 2 mesh.world=2 optimizer.zero_stage=3
 done
 finish

@@ -79,6 +79,7 @@ FAMILIES = {
         "rope_parameters": {"rope_type": "longrope", "rope_theta": 500.0, "short_factor": [1.0, 1.1, 1.3, 2.0],
                             "long_factor": [1.0, 1.5, 3.0, 5.0], "original_max_position_embeddings": original}})
        for name, most, original in (("long", SEQUENCE, SEQUENCE // 2), ("short", 8 * SEQUENCE, 2 * SEQUENCE))},
+    "olmo": ("OlmoConfig", GATED),
     "olmo2": ("Olmo2Config", GATED),
     "seed_oss": ("SeedOssConfig", GATED | {"head_dim": 16, "attention_bias": True, "attention_out_bias": False,
                                            "attention_dropout": 0.0, "residual_dropout": 0.0}),

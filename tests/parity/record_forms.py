@@ -14,10 +14,16 @@ from safetensors.torch import save_file
 HERE = pathlib.Path(__file__).resolve().parent
 HIDDEN, WIDTH, LAYERS, HEADS, SEQUENCE, VOCAB, BATCH, STEPS, LR = 32, 48, 2, 4, 32, 250, 8, 3, 0.01
 BUCKETS, MOST, SCALE, DEPTH, FACTOR, BLOCK = 8, 20, 2.0, 2, 0.3, 4
+EXPERTS, TOP, MICRO, AUX = 4, 2, 2, (0.3, 0.2, 0.4)
+MIXTURE = f"moe.experts={EXPERTS} moe.top_k={TOP} moe.ffn_hidden={WIDTH} moe.dropless=true moe.pre_softmax=false moe.buffer_factor={EXPERTS}"
 FORMS = {
     "relative": f"model.position_embedding=relative model.relative_buckets={BUCKETS} "
                 f"model.relative_max_distance={MOST} model.relative_scale={SCALE}",
     "normformer": "model.block=normformer",
+    "gated": "model.attention_gate=feature",
+    "gated_heads": "model.attention_gate=head",
+    "balanced": MIXTURE + f" moe.aux_loss_coef={AUX[0]} moe.sequence_aux_loss_coef={AUX[1]}",
+    "balanced_steps": MIXTURE + f" moe.aux_loss_coef={AUX[0]} moe.sequence_aux_loss_coef={AUX[1]} moe.step_aux_loss_coef={AUX[2]}",
     "local": f"model.attention_pattern=[local,global] model.sparse_block={BLOCK}",
     "further": f"model.predict_depth={DEPTH} model.predict_loss_factor={FACTOR}",
 }
@@ -36,7 +42,13 @@ def make_weights(form):
     add(at + "input_layernorm", HIDDEN), add(at + "post_attention_layernorm", HIDDEN)
     for part in "qkvo":
       add(f"{at}self_attn.{part}_proj", HIDDEN, HIDDEN)
-    add(at + "mlp.gate_proj", WIDTH, HIDDEN), add(at + "mlp.up_proj", WIDTH, HIDDEN), add(at + "mlp.down_proj", HIDDEN, WIDTH)
+    if form.startswith("gated"):
+      add(at + "self_attn.output_gate_proj", HEADS if form == "gated_heads" else HIDDEN, HIDDEN)
+    if form.startswith("balanced"):
+      add(at + "block_sparse_moe.gate", EXPERTS, HIDDEN)
+    for mlp in [f"block_sparse_moe.experts.{e}." for e in range(EXPERTS)] if form.startswith("balanced") else ["mlp."]:
+      names = ("w1", "w3", "w2") if "experts" in mlp else ("gate_proj", "up_proj", "down_proj")
+      add(at + mlp + names[0], WIDTH, HIDDEN), add(at + mlp + names[1], WIDTH, HIDDEN), add(at + mlp + names[2], HIDDEN, WIDTH)
     if form == "normformer":
       add(at + "attention_output_layernorm", HIDDEN), add(at + "mlp.inner_layernorm", WIDTH)
     if i >= LAYERS:
@@ -85,15 +97,43 @@ class Model:
     if self.form == "local" and layer % 2 == 0:  # a window of three blocks, whose first half lies before
       unread = unread | (places[:, None] // BLOCK - places[None, :] // BLOCK > 1)
     weights = scores.masked_fill(unread, -math.inf).softmax(-1)
-    return self.product((weights @ v).transpose(1, 2).flatten(-2), at + "self_attn.o_proj")
+    y = (weights @ v).transpose(1, 2)
+    if self.form.startswith("gated"):
+      y = y * self.product(x, at + "self_attn.output_gate_proj").sigmoid().unflatten(-1, (HEADS, -1))
+    return self.product(y.flatten(-2), at + "self_attn.o_proj")
 
   def layer(self, i, x):
     at, within = f"model.layers.{i}.", self.form == "normformer"
     y = self.attention(at, self.norm(x, at + "input_layernorm"), i)
     x = x + (self.norm(y, at + "attention_output_layernorm") if within else y)
     h = self.norm(x, at + "post_attention_layernorm")
+    if self.form.startswith("balanced"):
+      return x + self.experts(h, at + "block_sparse_moe.", i)
     h = torch.nn.functional.silu(self.product(h, at + "mlp.gate_proj")) * self.product(h, at + "mlp.up_proj")
     return x + self.product(self.norm(h, at + "mlp.inner_layernorm") if within else h, at + "mlp.down_proj")
+
+  def experts(self, h, at, layer):
+    """Of a batch of micro-batches, one after another; the losses are Megatron's three (switch_load_balancing_loss_func)."""
+    logits = self.product(h, at + "gate")
+    chosen = logits.topk(TOP, -1).indices
+    weights = torch.zeros_like(logits).scatter(-1, chosen, logits.gather(-1, chosen).softmax(-1))
+    counts = torch.zeros_like(logits).scatter(-1, chosen, 1.0).sum(1)  # [sequence, expert]
+    p, step = logits.softmax(-1).sum(1), torch.zeros(EXPERTS, dtype=torch.float64)
+    for first in range(0, BATCH, MICRO):
+      own, load = slice(first, first + MICRO), counts[first:first + MICRO]
+      step = step + load.sum(0)
+      n = MICRO * SEQUENCE
+      losses = [(p[own].sum(0) * load.sum(0)).sum() * EXPERTS / (n * n * TOP),
+                (p[own] * load).sum() * EXPERTS / (SEQUENCE * SEQUENCE * TOP) / MICRO,
+                (p[own].sum(0) * step / step.sum()).sum() * EXPERTS / n]
+      used = AUX if self.form == "balanced_steps" else AUX[:2]
+      self.router = self.router + sum(c * l for c, l in zip(used, losses)) * MICRO / BATCH
+    y = 0.0
+    for e in range(EXPERTS):
+      w = f"{at}experts.{e}."
+      y = y + weights[..., e, None] * self.product(
+          torch.nn.functional.silu(self.product(h, w + "w1")) * self.product(h, w + "w3"), w + "w2")
+    return y
 
   def losses(self, x, labels):
     logits = self.product(x, "lm_head")
@@ -114,12 +154,12 @@ class Model:
 
   def loss(self, inputs, labels):
     """Of the next token, and all that is trained."""
-    x = self.p["model.embed_tokens.weight"][inputs]
+    x, self.router = self.p["model.embed_tokens.weight"][inputs], 0.0
     for i in range(LAYERS):
       x = self.layer(i, x)
     x = self.norm(x, "model.norm")
     loss = self.losses(x, labels).mean()
-    return loss, loss + FACTOR * self.further(x, labels) if self.form == "further" else loss
+    return loss, loss + self.router + (FACTOR * self.further(x, labels) if self.form == "further" else 0.0)
 
 
 def record(form, tokens):

@@ -265,9 +265,10 @@ static bool word_is_known(const nxc_binding *binding, const nxc_versioned *kept)
 }
 
 /* Whether this version knows the word; one that it does not know is reported. */
-static bool has_word(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node, const char *name) {
-  const nxc_option_row *row = bound->row;
-  const nxc_versioned *kept = nxc_option_word(row, bound->value->text);
+static bool has_word(nxc_binding *binding, const nxc_option_row *row, const nxc_value *word,
+                     const nxc_node *node, const char *name) {
+  if (word->kind != NXC_STRING) return true;
+  const nxc_versioned *kept = nxc_option_word(row, word->text);
   if (word_is_known(binding, kept)) return true;
   const char *words = "write ";
   size_t n_words = 0;
@@ -276,9 +277,20 @@ static bool has_word(nxc_binding *binding, const nxc_bound *bound, const nxc_nod
     if (word_is_known(binding, nxc_option_word(row, other)))
       words = nxc_arena_printf(binding->arena, "%s%s%s", words, n_words++ ? ", " : "", other);
   }
-  const char *what = nxc_arena_printf(binding->arena, "%s %s is a word", name, bound->value->text);
+  const char *what = nxc_arena_printf(binding->arena, "%s %s is a word", name, word->text);
   report_other_version(binding, node->at, what, kept, words, (nxc_repair){0});
   return false;
+}
+
+/* The same of a value: a word, or a list of such. */
+static bool has_words(nxc_binding *binding, const nxc_bound *bound, const nxc_node *node, const char *name) {
+  const nxc_value *value = bound->value;
+  if (value == NULL || bound->row->n_words_in == 0) return true;
+  if (value->kind != NXC_LIST) return has_word(binding, bound->row, value, node, name);
+  bool all = true;
+  for (size_t i = 0; i < value->n_items; i++)
+    all = has_word(binding, bound->row, &value->items[i], node, name) && all;
+  return all;
 }
 
 /* An option that this version does not have becomes the one that it has in its place, or goes. */
@@ -321,8 +333,7 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
   bound->secret = nxc_node_is_secret(node);
   bound->kind = nxc_origin_kind(&binding->origin, node->at);
   bound->value = judge_given(binding, bound, node, name);
-  bool word = bound->value != NULL && bound->value->kind == NXC_STRING && target->n_words_in > 0;
-  if (word && !has_word(binding, bound, node, name)) bound->value = NULL;
+  if (!has_words(binding, bound, node, name)) bound->value = NULL;
   bool section = is_section(binding->dialect, target->name);
   if (bound->value == NULL && section) nxc_binding_doubt_section(binding, target->name, node);
 }

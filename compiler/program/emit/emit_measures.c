@@ -9,15 +9,17 @@ static void emit_measure(nxc_emitter *e, const char *name, nxc_id value, const n
 }
 
 /* Router losses without their weights, as means over tokens and n layers, from this element on. The first is
- * the load-balancing loss, where it is a sum over each layer's tokens of a micro-batch. */
+ * the load-balancing loss, where it is a sum over each layer's tokens of a micro-batch; of several, that of
+ * sequences before that of micro-batches. */
 static void emit_router(nxc_emitter *e, nxc_id losses, uint32_t element, double n_layers, const char *of) {
   const nxc_mixture *m = e->training->model.mixture;
+  double aux = m->aux_sequence > 0 ? m->aux_sequence : m->aux;
   nx_measure balance = {
-      .flags = NX_MEASURE_OF_TOKENS, .element = element, .factor = 1 / (n_layers * m->aux)};
+      .flags = NX_MEASURE_OF_TOKENS, .element = element, .factor = 1 / (n_layers * aux)};
   nx_measure z = {.flags = NX_MEASURE_OF_TOKENS, .element = element + 1, .factor = 1 / (n_layers * m->z)};
   bool own = m->aux_scope != NXC_AUX_OF_MODEL && m->aux_over == NXC_AUX_OVER_MICRO_BATCH;
   nxc_arena *arena = e->graph->arena;
-  if (m->aux > 0 && own)
+  if (aux > 0 && own)
     emit_measure(e, nxc_arena_printf(arena, "router_balance_loss%s", of), losses, &balance);
   if (m->z > 0) emit_measure(e, nxc_arena_printf(arena, "router_z_loss%s", of), losses, &z);
 }

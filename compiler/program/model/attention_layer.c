@@ -219,13 +219,25 @@ static heads latent_heads(const nxc_decoder *d, nxc_id x) {
   return (heads){q, k, nxc_last_output(graph, 1)};
 }
 
+/* x is in the tensor-parallel region, but for latent attention, which enters it later. */
 static heads normed_heads(const nxc_decoder *d, nxc_id x) {
   if (d->layer->attention.kv_rank > 0) return latent_heads(d, x);
-  heads h = make_heads(d, nxc_decoder_enter_region(d, x));
+  heads h = make_heads(d, x);
   if (d->layer->attention.qk_norm != NXC_QK_NORM_OF_HEAD) return h;
   h.q = norm_of_heads(d, h.q, NXC_PART_Q_NORM, "q");
   h.k = norm_of_heads(d, h.k, NXC_PART_K_NORM, "k");
   return h;
+}
+
+/* What is read, times the sigmoids of gates that the layer's input gives. */
+static nxc_id gated(const nxc_decoder *d, nxc_id x, nxc_id o) {
+  const nxc_attention_spec *a = &d->layer->attention;
+  int64_t rows = a->gates / d->t->layout.tensor;
+  if (rows == 0) return o;
+  const nxc_box box = {NXC_PART_ATTENTION_GATE, rows, nxc_decoder_divided(d, rows)};
+  nxc_id gates = nxc_decoder_column_product(d, "attention_gate", x, &box, 1, d->tensor, a->qkv_bias);
+  return nxc_append(d->graph,
+                    &(nxc_op_request){.op = NX_OP_row_gate, .name = "o_gated", .in = {o, gates}});
 }
 
 /* The sinks of the tensor-parallel rank's heads; attention has some of them where others have the rest of its
@@ -281,6 +293,7 @@ static nxc_id drop_features(const nxc_decoder *d, nxc_id o, int64_t width) {
 nxc_id nxc_attention_layer(const nxc_decoder *d, nxc_id x) {
   nxc_graph *graph = d->graph;
   const nxc_attention_spec *a = &d->layer->attention;
+  if (a->kv_rank == 0) x = nxc_decoder_enter_region(d, x);
   heads h = normed_heads(d, x);
   int64_t n_heads = local_heads(d), width = n_heads * a->value_dim;
   nxc_rank_number first_head = nxc_decoder_divided(d, n_heads);
@@ -309,5 +322,5 @@ nxc_id nxc_attention_layer(const nxc_decoder *d, nxc_id x) {
   nxc_id o =
       nxc_context_scatter(graph, a->sinks ? with_sinks(d, read, nxc_last_output(graph, 1)) : read, "o_own");
   const nxc_box box = {NXC_PART_O, width, nxc_decoder_divided(d, width)};
-  return nxc_decoder_row_product(d, drop_features(d, o, width), &box, a->output_bias);
+  return nxc_decoder_row_product(d, gated(d, x, drop_features(d, o, width)), &box, a->output_bias);
 }

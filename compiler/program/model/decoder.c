@@ -97,6 +97,14 @@ nxc_id nxc_decoder_enter_region(const nxc_decoder *d, nxc_id x) {
                                                 .group_atoms = d->tensor});
 }
 
+/* The weight of a norm that has none. */
+static nxc_id ones(nxc_graph *graph, int64_t width) {
+  const nxc_shape shape = nxc_shape_of(graph->types.param, 1, &width);
+  nxc_id value = nxc_value_new(graph, "ones", NXC_ROLE_ACTIVATION, &shape);
+  return nxc_append(
+      graph, &(nxc_op_request){.op = NX_OP_fill, .out = {value}, .attrs = {[NX_fill_value] = nxc_real(1)}});
+}
+
 nxc_id nxc_decoder_norm(const nxc_decoder *d, nxc_id x, nxc_part part, const nxc_norm_spec *spec,
                         const char *name, nx_dtype type) {
   nxc_graph *graph = d->graph;
@@ -104,7 +112,9 @@ nxc_id nxc_decoder_norm(const nxc_decoder *d, nxc_id x, nxc_part part, const nxc
   const char *gain_name = name ? nxc_arena_printf(graph->arena, "%s_weight", name) : "weight";
   const char *bias_name = name ? nxc_arena_printf(graph->arena, "%s_bias", name) : "bias";
   nxc_norm_vector first = spec->kind->zero_centred ? NXC_NORM_ZEROS : NXC_NORM_ONES;
-  nxc_id gain = nxc_parameter_norm(graph, d->t, gain_name, part, first, spec->kind->scalar ? 1 : width);
+  nxc_id gain = spec->kind->plain
+                    ? ones(graph, width)
+                    : nxc_parameter_norm(graph, d->t, gain_name, part, first, spec->kind->scalar ? 1 : width);
   nxc_id bias = spec->bias ? nxc_parameter_norm(graph, d->t, bias_name, part, NXC_NORM_BIAS, width) : 0;
   return nxc_append(
       graph, &(nxc_op_request){.op = spec->kind->op,

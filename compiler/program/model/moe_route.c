@@ -31,9 +31,9 @@ static nxc_id all_logits(const nxc_decoder *d, nxc_id logits, nxc_rank_number *s
  * coefficient x E x sum of probability x share of the load; of the model, as Hugging Face has it, both are
  * means over the tokens of all layers, and shares are those of a token, k times as much. Counts of tokens
  * that are given are made shares by it. */
-static double aux_factor(const nxc_decoder *d, int64_t n_tokens) {
+static double aux_factor(const nxc_decoder *d, double aux, int64_t n_tokens) {
   const nxc_mixture *m = mixture_of(d);
-  double factor = m->aux * (double)m->n_experts, n_layers = (double)nxc_model_mixtures(&d->t->model);
+  double factor = aux * (double)m->n_experts, n_layers = (double)nxc_model_mixtures(&d->t->model);
   bool of_model = m->aux_scope == NXC_AUX_OF_MODEL;
   if (of_model) factor *= (double)m->top_k / n_layers;
   if (m->aux_over != NXC_AUX_OVER_MICRO_BATCH) return factor;
@@ -52,11 +52,11 @@ static nxc_id tally(nxc_graph *graph, nxc_id counts) {
 
 /* Experts' shares of the load of more than a micro-batch, whose counts these are. They are kept whatever is
  * computed again. */
-static nxc_id shares(nxc_graph *graph, const nxc_mixture *m, nxc_id counts) {
+static nxc_id shares(nxc_graph *graph, bool of_step, nxc_id counts) {
   int32_t within = graph->layer;
   graph->layer = -1;
   nxc_op_request sum = {.op = NX_OP_bias_grad, .name = "load", .in = {counts}, .dtype = NX_f32};
-  if (m->aux_over == NXC_AUX_OVER_STEP) {
+  if (of_step) {
     sum.out[0] = tally(graph, counts);
     sum.attrs[NX_bias_grad_accumulate] = nxc_integer(1);
   }
@@ -66,6 +66,29 @@ static nxc_id shares(nxc_graph *graph, const nxc_mixture *m, nxc_id counts) {
       .op = NX_OP_all_reduce, .name = "whole_load", .in = {load}, .dtype = NX_f32, .group_atoms = partial};
   if (partial) load = nxc_append(graph, &whole);
   load = nxc_append(graph, &(nxc_op_request){.op = NX_OP_moe_share, .name = "load_shares", .in = {load}});
+  graph->layer = within;
+  return load;
+}
+
+/* The load of several losses together, in the unit of the first one's: each sequence's counts, or those of
+ * the micro-batch, and beside them those of all its sequences, and the step's shares. */
+static nxc_id several(const nxc_decoder *d, nxc_id counts) {
+  nxc_graph *graph = d->graph;
+  const nxc_mixture *m = mixture_of(d);
+  bool by_sequence = m->aux_sequence > 0;
+  double first = by_sequence ? m->aux_sequence : m->aux,
+         n_tokens = (double)d->t->model.sequence * (by_sequence ? 1 : (double)d->t->batch.micro);
+  double together = by_sequence ? m->aux / (first * (double)d->t->batch.micro) : 0;
+  nxc_id of_step = m->aux_step > 0 ? shares(graph, true, counts) : 0;
+  int32_t within = graph->layer;
+  graph->layer = -1;
+  const nxc_op_request request = {
+      .op = NX_OP_moe_load,
+      .name = "load_of_losses",
+      .in = {counts, of_step},
+      .attrs = {[NX_moe_load_together] = nxc_real(together),
+                [NX_moe_load_further] = nxc_real(m->aux_step / first * n_tokens * (double)m->top_k)}};
+  nxc_id load = nxc_append(graph, &request);
   graph->layer = within;
   return load;
 }
@@ -88,17 +111,20 @@ static void note_load(const nxc_decoder *d, nxc_id counts) {
   const nxc_mixture *m = mixture_of(d);
   if (m->aux_scope == NXC_AUX_OF_MODEL) {
     count_for_model(graph, counts);
-  } else if (m->aux > 0 && m->aux_over != NXC_AUX_OVER_MICRO_BATCH) {
-    if (graph->mixture_loads == NULL)
-      graph->mixture_loads = nxc_arena_array(graph->arena, 2 * NXC_MOST_LAYERS, sizeof(nxc_id));
-    graph->mixture_loads[graph->layer] = shares(graph, m, counts);
+    return;
   }
+  bool is_several = m->aux_sequence > 0 || m->aux_step > 0;
+  if (!is_several && (m->aux == 0 || m->aux_over == NXC_AUX_OVER_MICRO_BATCH)) return;
+  if (graph->mixture_loads == NULL)
+    graph->mixture_loads = nxc_arena_array(graph->arena, 2 * NXC_MOST_LAYERS, sizeof(nxc_id));
+  graph->mixture_loads[graph->layer] =
+      is_several ? several(d, counts) : shares(graph, m->aux_over == NXC_AUX_OVER_STEP, counts);
 }
 
 void nxc_moe_load_of_model(nxc_graph *graph, const nxc_training *t) {
   const nxc_mixture *m = t->model.mixture;
   if (graph->mixture_counts && m->aux > 0 && m->aux_over != NXC_AUX_OVER_MICRO_BATCH)
-    graph->mixture_counts = shares(graph, m, graph->mixture_counts);
+    graph->mixture_counts = shares(graph, m->aux_over == NXC_AUX_OVER_STEP, graph->mixture_counts);
 }
 
 /* The losses of the layer are logged with those of all layers, and by themselves. */
@@ -133,8 +159,9 @@ void nxc_moe_route(const nxc_decoder *d, nxc_id x, nxc_id *experts, nxc_id *weig
   nxc_id all = all_logits(d, logits, &start);
   int64_t ring = d->t->layout.context / d->t->layout.ulysses;
   int64_t n_tokens = d->t->batch.micro * d->t->model.sequence;
-  bool by_sequence = m->aux_scope == NXC_AUX_OF_SEQUENCE;
-  double aux = aux_factor(d, by_sequence ? d->t->model.sequence : n_tokens);
+  bool by_sequence = m->aux_scope == NXC_AUX_OF_SEQUENCE || m->aux_sequence > 0;
+  double aux = aux_factor(d, m->aux_sequence > 0 ? m->aux_sequence : m->aux,
+                          by_sequence ? d->t->model.sequence : n_tokens);
   *experts = nxc_append(
       graph,
       &(nxc_op_request){

@@ -70,9 +70,11 @@ nxc_piece_node *nxc_piece_new(nxc_graph *graph, const nxc_training *t, nxc_id va
 /* Rows of the matrix that the model has these boxes in: queries, keys and values are one where they are
  * fused, whether this mesh keeps them so or not. */
 static int64_t rows_of_matrix(const nxc_graph *graph, const nxc_training *t, nxc_part part, int64_t rows) {
-  bool projected = part == NXC_PART_Q || part == NXC_PART_K || part == NXC_PART_V;
+  bool projected = part == NXC_PART_Q || part == NXC_PART_K || part == NXC_PART_V ||
+                   part == NXC_PART_ATTENTION_GATE;
   const nxc_attention_spec *a = projected ? &nxc_model_layer(&t->model, graph->layer)->attention : NULL;
-  return a != NULL && a->fused && a->kv_rank == 0 ? (a->heads + 2 * a->kv_heads) * a->head_dim : rows;
+  return a != NULL && a->fused && a->kv_rank == 0 ? (a->heads + 2 * a->kv_heads) * a->head_dim + a->gates
+                                                  : rows;
 }
 
 static const nxc_init_spec *init_of(const nxc_model *model, nxc_part part) {

@@ -90,6 +90,7 @@ static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_pa
     case NXC_PART_Q_UP: return a->heads * a->head_dim;
     case NXC_PART_SHARED_MIX: return 1;
     case NXC_PART_SINKS: return a->heads;
+    case NXC_PART_ATTENTION_GATE: return a->gates;
     case NXC_PART_FFN_INNER_NORM: return spec->ffn.width;
     case NXC_PART_Q_DOWN: return a->query_rank;
     case NXC_PART_KV_DOWN: return a->kv_rank;

@@ -55,6 +55,13 @@ static const char *infer_share(const nxc_graph *graph, const nxc_operator_node *
   return nxc_whole(counts);
 }
 
+/* Each rank's lists are those of its own micro-batch. */
+static const char *infer_load(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return op->n_in > 1 ? nxc_whole(nxc_in(graph, op, 1)) : NULL;
+}
+
+const nxc_rule nxc_rule_moe_load = {.infer = infer_load};
 const nxc_rule nxc_rule_moe_share = {.infer = infer_share};
 const nxc_rule nxc_rule_moe_imbalance = {.infer = infer_imbalance};
 

@@ -33,6 +33,7 @@ static const nxc_norm_kind norms[] = {
     {.name = "layernorm", .op = NX_OP_layer_norm, .biased = true},
     {.name = "layernorm1p", .op = NX_OP_layer_norm, .biased = true, .zero_centred = true},
     {.name = "rmsnorm1p", .op = NX_OP_rms_norm, .zero_centred = true},
+    {.name = "plain_layernorm", .op = NX_OP_layer_norm, .plain = true},
     {.name = "scalenorm", .op = NX_OP_scale_norm, .scalar = true},
     {.name = NULL},
 };
@@ -184,6 +185,9 @@ static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) 
   const qk_norm_row *norm = nxc_row_named(s, NX_SETTING_MODEL_QK_NORM, qk_norms, sizeof *qk_norms);
   assert(norm != NULL);
   a.qk_norm = norm->kind;
+  bool of_heads = nxc_is(s, NX_SETTING_MODEL_ATTENTION_GATE, "head");
+  bool gated = of_heads || nxc_is(s, NX_SETTING_MODEL_ATTENTION_GATE, "feature");
+  a.gates = gated ? a.heads * (of_heads ? 1 : a.value_dim) : 0;
   a.qkv_bias = (all && a.kv_rank == 0) || nxc_flag(s, NX_SETTING_MODEL_QKV_BIAS);
   if (a.kv_rank > 0) read_latent(s, &a);
   bool latent = a.kv_rank > 0;
@@ -224,7 +228,8 @@ nxc_layer_spec nxc_layer_read(const nxc_settings *s, int64_t hidden, nxc_arena *
 /* Latent attention goes down to its ranks, the rotated part of keys beside them, and up to the heads. */
 double nxc_attention_weights(const nxc_attention_spec *a, int64_t hidden) {
   double h = (double)hidden, heads = (double)a->heads, query = heads * (double)a->head_dim;
-  double keys = (double)(a->kv_heads * (a->head_dim + a->value_dim)), out = h * heads * (double)a->value_dim;
+  double keys = (double)(a->kv_heads * (a->head_dim + a->value_dim)),
+         out = h * (heads * (double)a->value_dim + (double)a->gates);
   if (a->kv_rank == 0) return h * (query + keys) + out;
   double down = (double)(a->query_rank + a->kv_rank + a->shared_dim);
   double up = (double)a->kv_rank * heads * (double)(a->head_dim - a->shared_dim + a->value_dim);

@@ -22,6 +22,15 @@ static nxc_aux_over over_of(const nxc_settings *s) {
   return nxc_is(s, NX_SETTING_MOE_AUX_LOSS_OVER, "ranks") ? NXC_AUX_OVER_RANKS : NXC_AUX_OVER_MICRO_BATCH;
 }
 
+/* A loss that has no other beside it is the one. */
+static void merge_losses(nxc_mixture *m) {
+  if (m->aux > 0 || (m->aux_sequence > 0) == (m->aux_step > 0)) return;
+  m->aux_scope = m->aux_sequence > 0 ? NXC_AUX_OF_SEQUENCE : NXC_AUX_OF_LAYER;
+  m->aux_over = m->aux_step > 0 ? NXC_AUX_OVER_STEP : NXC_AUX_OVER_MICRO_BATCH;
+  m->aux = m->aux_sequence + m->aux_step;
+  m->aux_sequence = m->aux_step = 0;
+}
+
 nxc_mixture nxc_mixture_read(const nxc_settings *s) {
   nxc_mixture m = {.n_experts = nxc_int(s, NX_SETTING_MOE_EXPERTS),
                    .top_k = nxc_int(s, NX_SETTING_MOE_TOP_K),
@@ -44,6 +53,9 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .random = nxc_flag(s, NX_SETTING_MOE_RANDOM_LOGITS),
                    .jitter = nxc_number_or(s, NX_SETTING_MOE_INPUT_JITTER, 0),
                    .buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR)};
+  m.aux_sequence = nxc_number(s, NX_SETTING_MOE_SEQUENCE_AUX_LOSS_COEF);
+  m.aux_step = nxc_number(s, NX_SETTING_MOE_STEP_AUX_LOSS_COEF);
+  merge_losses(&m);
   m.top_groups = nxc_int_or(s, NX_SETTING_MOE_TOP_GROUPS, m.groups);
   m.group_best = nxc_int_or(s, NX_SETTING_MOE_GROUP_BEST, 1);
   m.hidden = nxc_int(s, nxc_has(s, NX_SETTING_MOE_FFN_HIDDEN) ? NX_SETTING_MOE_FFN_HIDDEN

@@ -31,6 +31,9 @@ typedef struct nxc_mixture {
   double correction_rate;   /* by which it moves each step towards a balanced load */
   int64_t groups, top_groups, group_best; /* as of moe_route */
   double aux, z; /* coefficients */
+  /* Of further load-balancing losses beside that of a layer's micro-batch: over each sequence, and over the
+   * step so far. Where one of them is the only one it is `aux`, with its scope. */
+  double aux_sequence, aux_step;
   nxc_aux_scope aux_scope;
   nxc_aux_over aux_over;
   bool gathers;         /* ranks gather all tokens instead of sending each to its experts */

@@ -28,6 +28,7 @@ typedef struct nxc_norm_kind {
   bool biased;       /* it may have a bias */
   bool zero_centred; /* 1 + weight multiplies */
   bool scalar;       /* its weight is one number */
+  bool plain;        /* it has no weight */
 } nxc_norm_kind;
 
 typedef struct nxc_norm_spec {
@@ -83,6 +84,7 @@ typedef struct nxc_attention_spec {
   nxc_sparse_kind sparse; /* which blocks of keys are read */
   bool sinks; /* each head may read nothing, with a weight that is learned */
   nxc_qk_norm qk_norm;
+  int64_t gates; /* that multiply what is read: 0, one for each head, or one for each of its features */
   double dropout;
   bool qkv_bias, output_bias;
   bool fused;         /* queries, keys and values from one product */

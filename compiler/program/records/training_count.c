@@ -16,6 +16,7 @@ static double layer_matrices(const nxc_model *m, const nxc_layer_spec *spec, boo
 }
 
 static int64_t norm_vectors(const nxc_norm_spec *norm, int64_t hidden) {
+  if (norm->kind->plain) return 0;
   return norm->kind->scalar ? 1 : hidden * (norm->bias ? 2 : 1);
 }
 
@@ -28,7 +29,7 @@ static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   if (a->qk_norm == NXC_QK_NORM_OF_HEAD) n += 2 * norm_vectors(&spec->norm, a->head_dim);
   if (a->qk_norm == NXC_QK_NORM_OF_ALL)
     n += norm_vectors(&spec->norm, a->head_dim * (a->heads + a->kv_heads));
-  if (a->qkv_bias && a->kv_rank == 0) n += a->head_dim * (a->heads + 2 * a->kv_heads);
+  if (a->qkv_bias && a->kv_rank == 0) n += a->head_dim * (a->heads + 2 * a->kv_heads) + a->gates;
   if (a->qkv_bias && a->kv_rank > 0) n += a->query_rank + a->kv_rank + a->shared_dim;
   bool normed = a->latent_norm.kind != NULL;
   if (normed) n += norm_vectors(&a->latent_norm, a->kv_rank);

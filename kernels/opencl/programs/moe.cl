@@ -185,6 +185,19 @@ kernel void moe_share(OPERANDS) {
 }
 #endif
 
+#ifdef IS_moe_load
+kernel void moe_load(OPERANDS) {
+  long i = get_global_id(0);
+  double all = 0, beside = 0;
+  if (i >= YN(0)) return;
+  for (long at = i % YDIM(0, 3); at < YN(0); at += YDIM(0, 3)) all += X0(at);
+#if N_IN > 1
+  beside = A_further * X1(i % YDIM(0, 3));
+#endif
+  SET_Y0(i, (float)(X0(i) + A_together * all + beside));
+}
+#endif
+
 #ifdef IS_moe_index
 /* An item for each expert of a rank; more rows than there are end the run (the host reads `status`). */
 kernel void index_count(OPERANDS) {

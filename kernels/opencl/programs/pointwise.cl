@@ -28,22 +28,30 @@ kernel void columns_add(OPERANDS) {
 #ifdef IS_row_gate
 kernel void row_gate(OPERANDS) {
   long i = get_global_id(0);
-  if (i < YN(0)) SET_Y0(i, X0(i) / (1 + exp(-X1(i / XDIM(0, 3)))));
+  if (i < YN(0)) SET_Y0(i, X0(i) / (1 + exp(-X1(i / (XDIM(0, 3) / XDIM(1, 3))))));
 }
 #endif
 
 #ifdef IS_row_gate_grad
+/* Gates of a feature each are an item's, others a group's. */
 kernel void row_gate_grad(OPERANDS) {
   local float room[LOCAL];
-  long row = get_group_id(0), n = XDIM(0, 3);
-  float share = 1 / (1 + exp(-X2(row))), sum = 0;
-  for (long i = row * n + get_local_id(0); i < (row + 1) * n; i += LOCAL) {
-    float dy = X0(i);
-    sum += dy * X1(i);
+  long row = get_group_id(0), n = XDIM(0, 3), n_gates = XDIM(2, 3), width = n / n_gates;
+  for (long i = row * n + get_local_id(0); width == 1 && i < (row + 1) * n; i += LOCAL) {
+    float share = 1 / (1 + exp(-X2(i))), dy = X0(i);
     SET_Y0(i, dy * share);
+    SET_Y1(i, dy * X1(i) * share * (1 - share));
   }
-  sum = group_sum(sum, room);
-  if (get_local_id(0) == 0) SET_Y1(row, sum * share * (1 - share));
+  for (long gate = row * n_gates; width > 1 && gate < (row + 1) * n_gates; gate++) {
+    float share = 1 / (1 + exp(-X2(gate))), sum = 0;
+    for (long i = gate * width + get_local_id(0); i < (gate + 1) * width; i += LOCAL) {
+      float dy = X0(i);
+      sum += dy * X1(i);
+      SET_Y0(i, dy * share);
+    }
+    sum = group_sum(sum, room);
+    if (get_local_id(0) == 0) SET_Y1(gate, sum * share * (1 - share));
+  }
 }
 #endif
 
