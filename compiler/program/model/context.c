@@ -11,17 +11,18 @@ int64_t nxc_context_part(const nxc_training *t) {
   return t->model.sequence / (t->layout.context / t->layout.ulysses);
 }
 
-static bool is_sparse(const nxc_training *t) {
-  for (uint32_t i = 0; i < t->model.n_specs; i++)
-    if (t->model.specs[i].attention.sparse != NXC_SPARSE_NONE) return true;
-  return false;
+/* Whether a layer draws numbers by the places of tokens, beside what attention drops of its weights. */
+static bool draws(const nxc_layer_spec *layer) {
+  const nxc_mixture *mixture = layer->ffn.mixture;
+  return layer->dropout > 0 || layer->ffn.dropout > 0 ||
+         (layer->attention.dropout > 0 && layer->attention.sparse != NXC_SPARSE_NONE) ||
+         (mixture && (mixture->jitter > 0 || mixture->random));
 }
 
-/* Beside attention's own. */
-static bool has_dropout(const nxc_training *t) {
-  const nxc_layer_spec *layer = &t->model.specs[0];
-  return t->model.embedding_dropout > 0 || layer->ffn.dropout > 0 ||
-         (layer->attention.dropout > 0 && is_sparse(t));
+static bool draws_by_place(const nxc_training *t) {
+  bool any = t->model.embedding_dropout > 0 || t->lora.dropout > 0;
+  for (uint32_t i = 0; i < t->model.n_specs; i++) any = any || draws(&t->model.specs[i]);
+  return any;
 }
 
 static void make_frequencies(nxc_graph *graph, const nxc_rope_spec *rope) {
@@ -104,7 +105,7 @@ void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
   make_blocks(graph, &t->model);
   if (t->objective.refers) make_reference(graph, t);
   bool ring = nxc_axis(&graph->mesh, NXC_AXIS_RING) != 0, attention = ring || t->data.separate_documents;
-  if (attention || (t->layout.context > 1 && has_dropout(t))) make_places(graph, t);
+  if (attention || (t->layout.context > 1 && draws_by_place(t))) make_places(graph, t);
   if (!attention) return;
   nxc_shape starts = nxc_shape_of(NX_i32, 2, (int64_t[]){t->batch.micro, nxc_context_part(t)});
   nxc_place_atoms(&starts.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
