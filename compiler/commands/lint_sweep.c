@@ -69,7 +69,8 @@ static const char *fingerprint(nxc_arena *arena, const nxc_compiled *compiled) {
                               nxc_value_show(arena, nxc_settings_value(settings, id)));
   const nxc_beyond *beyond = nxc_beyond_unfollowed(arena, compiled, &n);
   for (size_t i = 0; i < n; i++)
-    text = nxc_arena_printf(arena, "%s%s=%s\n", text, beyond[i].name, beyond[i].value ? beyond[i].value : "?");
+    text = nxc_arena_printf(arena, "%s%s=%s\n", text, beyond[i].name,
+                            beyond[i].value ? beyond[i].value : "?");
   return text;
 }
 

@@ -8,7 +8,8 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-/* By the kernel's count: a nap is one, unless another takes the core just before it until its time is over. */
+/* By the kernel's count: a nap is one, unless another takes the core just before it until its time is
+ * over. */
 static long naps(void) {
   struct rusage usage;
   assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);

@@ -353,33 +353,6 @@ static void an_unknown_size_is_named(void **state) {
   nxc_arena_free(arena);
 }
 
-/* What a person may write for a number is judged before the plan, whatever the setting: its own check finds
- * nothing left to refuse (NX3900 is a fault of nxcfg). */
-static void numbers_of_any_size_are_judged(void **state) {
-  (void)state;
-  static const char *const whole[] = {"9223372036854775807", "281474976710657", "2147483648", "1000000007",
-                                      NULL},
-                           *const real[] = {"1e300", "5e-324", "-1e300", NULL};
-  static const char *const bases[] = {"", "moe.experts=4 moe.top_k=2 model.predict_depth=1 "
-                                          "model.sliding_window=8 schedule.name=cosine lora.rank=2"};
-  for (size_t i = 0; i < 2 * NX_N_SETTINGS; i++) {
-    nxc_setting_id id = (nxc_setting_id)(i / 2);
-    nxc_type type = nxc_setting_rows[id].domain.type;
-    const char *const *number = type == NXC_TYPE_INT ? whole : type == NXC_TYPE_FLOAT ? real : whole + 4;
-    for (; *number != NULL; number++) {
-      program_case c = program_settings(bases[i % 2]);
-      if (nxc_settings_set_text(c.settings, nxc_setting_rows[id].path, *number, c.sink)) {
-        nxc_settings_derive(c.settings, c.sink);
-        c.ok = nxc_program_compile(c.settings, c.arena, c.sink, &c.out);
-        if (program_found(&c, "NX3900")) fail_msg("%s=%s", nxc_setting_rows[id].path, *number);
-        if (!c.ok && nxc_sink_n_findings(c.sink) == 0)
-          fail_msg("%s=%s: no word", nxc_setting_rows[id].path, *number);
-      }
-      program_end(&c);
-    }
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pieces_have_hugging_face_names),
@@ -397,7 +370,6 @@ int main(void) {
       cmocka_unit_test(the_same_settings_give_the_same_bytes),
       cmocka_unit_test(the_plan_id_is_the_meaning),
       cmocka_unit_test(what_cannot_run_is_refused),
-      cmocka_unit_test(numbers_of_any_size_are_judged),
       cmocka_unit_test(all_parts_have_names), cmocka_unit_test(an_unknown_size_is_named),
   };
   return cmocka_run_group_tests_name("program", tests, NULL, NULL);

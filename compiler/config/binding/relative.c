@@ -89,7 +89,8 @@ static void take(nxc_binding *binding, const nxc_node *node, const nxc_relative_
   nxc_setting_id id = nxc_setting_find(means->setting);
   const nxc_provenance *before = nxc_settings_from(binding->settings, id);
   if (strcmp(means->value, "?") == 0) { /* it says so elsewhere, unless this says it, too */
-    if (before->kind <= NXC_FROM_DIALECT_DEFAULT) nxc_settings_forget(binding->settings, id, node->key, node->at);
+    if (before->kind <= NXC_FROM_DIALECT_DEFAULT)
+      nxc_settings_forget(binding->settings, id, node->key, node->at);
     return;
   }
   const char *text = *means->value ? means->value : value->kind == NXC_STRING ? value->text : NULL;
