@@ -19,6 +19,7 @@ struct comparison {
   const char *name;     /* of the file that says things of another */
   const nxc_source *text;
   nxc_setting_id of; /* the setting that names its folder */
+  bool has_manifest; /* which says of every fact what it is */
   void (*tell)(const comparison *c, nxc_setting_id id, const char *key, const nxc_value *told);
 };
 
@@ -104,7 +105,7 @@ static void compare(const comparison *c, nxc_setting_id id, const char *key, con
              nxc_settings_span(binding->settings, id),
              nxc_arena_printf(binding->arena, "set %s to %s, or begin from other weights", path, shown),
              "the weights of %s are of another model: %s is %s here, and %s%s in %s", nxc_setting_path(c->of),
-             path, nxc_settings_show(binding->settings, id), shown, named, c->name);
+             path, nxc_value_show(binding->arena, value), shown, named, c->name);
 }
 
 /* -- config.json ----------------------------------------------------------------------------------------- */
@@ -172,6 +173,21 @@ static bool takes_names(const comparison *c, nxc_setting_id id, const nxc_bindin
   return true;
 }
 
+/* What the code of a known family never does is a fact too, though no key says it. */
+static bool is_silent(const comparison *c, const nxc_binding *told, nxc_setting_id id) {
+  static const nxc_setting_id none[] = {
+      NX_SETTING_MODEL_SLIDING_WINDOW,  NX_SETTING_MODEL_ATTENTION_SCALE, NX_SETTING_MODEL_ATTENTION_SOFT_CAP,
+      NX_SETTING_MODEL_OUTPUT_SOFT_CAP, NX_SETTING_MODEL_GATE_LIMIT,      NX_SETTING_MODEL_NO_ROPE_EVERY,
+      NX_SETTING_MODEL_UNIQUE_LAYERS,   NX_SETTING_MODEL_LATENT_RANK,     NX_SETTING_MODEL_ATTENTION_PATTERN};
+  const nxc_value *value = nxc_settings_value(told->settings, id);
+  if (c->has_manifest || value == NULL || nxc_settings_from(told->settings, id)->kind != NXC_FROM_DEFAULT)
+    return false;
+  if (id == NX_SETTING_MODEL_FUSED_QKV) return false; /* how a checkpoint of this run lies */
+  bool is_none = value->kind != NXC_NULL;             /* null is often what follows from something else */
+  for (size_t i = 0; !is_none && i < sizeof none / sizeof *none; i++) is_none = none[i] == id;
+  return is_none;
+}
+
 /* What the file does not say is as transformers has it, if the family is known. */
 static void tell_config(const comparison *c, const nxc_source *text) {
   nxc_binding *told = read_config(c->binding, text);
@@ -188,7 +204,8 @@ static void tell_config(const comparison *c, const nxc_source *text) {
     const nxc_provenance *from = nxc_settings_from(told->settings, id);
     bool said = from->kind == NXC_FROM_MODEL_CONFIG;
     bool meant = known && (is_of_model(told, from) || id == NX_SETTING_MODEL_ROPE_SCALING);
-    bool all = known && c->tell != compare && nxc_settings_known(told->settings, id);
+    bool all =
+        known && (c->tell == compare ? is_silent(c, told, id) : nxc_settings_known(told->settings, id));
     if ((said || meant || all) && !is_idle(told, id) && !takes_names(c, id, told))
       c->tell(c, id, from->option ? from->option : all ? nxc_setting_path(id) : "rope_scaling",
               nxc_settings_value(told->settings, id));
@@ -231,6 +248,7 @@ static bool tell_one(comparison *c, const char *weights, const description *of) 
 
 static bool tell(comparison *c, const char *weights) {
   bool found = false;
+  c->has_manifest = beside(c->binding->arena, weights, "manifest.json") != NULL;
   for (size_t i = 0; i < N_DESCRIPTIONS; i++) found = tell_one(c, weights, &descriptions[i]) || found;
   return found;
 }

@@ -325,27 +325,37 @@ static void valid_columns_add_up(void **state) {
   }
 }
 
-/* What a person may write for a number is judged before the plan, whatever the setting: its own check finds
- * nothing left to refuse (NX3900 is a fault of nxcfg). */
-static void numbers_of_any_size_are_judged(void **state) {
+/* What a person may write is judged before the plan, whatever the setting: its own check finds nothing left
+ * to refuse (NX3900 is a fault of nxcfg). */
+static const char *const *odd_values(nxc_type type) {
+  static const char *const
+      whole[] = {"9223372036854775807", "281474976710657", "2147483648", "1000000007", NULL},
+      *const real[] = {"1e300", "5e-324", "-1e300", NULL}, *const text[] = {"\"\"", NULL},
+      *const wholes[] = {"[9223372036854775807]", "[2147483648]", "[0]", "[-1]", "[]", NULL},
+      *const reals[] = {"[1e300]", "[0]", "[-1e300]", "[]", NULL}, *const texts[] = {"[\"\"]", "[]", NULL};
+  static const char *const *const of[] = {
+      [NXC_TYPE_INT] = whole,     [NXC_TYPE_FLOAT] = real,      [NXC_TYPE_STR] = text,
+      [NXC_TYPE_PATH] = text,     [NXC_TYPE_LIST_INT] = wholes, [NXC_TYPE_LIST_FLOAT] = reals,
+      [NXC_TYPE_LIST_STR] = texts};
+  return type < sizeof of / sizeof *of && of[type] != NULL ? of[type] : whole + 4;
+}
+
+static void odd_values_are_judged(void **state) {
   (void)state;
-  static const char *const whole[] = {"9223372036854775807", "281474976710657", "2147483648", "1000000007",
-                                      NULL},
-                           *const real[] = {"1e300", "5e-324", "-1e300", NULL};
-  static const char *const bases[] = {"", "moe.experts=4 moe.top_k=2 model.predict_depth=1 "
-                                          "model.sliding_window=8 schedule.name=cosine lora.rank=2"};
+  static const char *const bases[] = {"data.kind=text",
+                                      "moe.experts=4 moe.top_k=2 model.predict_depth=1 "
+                                      "model.sliding_window=8 schedule.name=cosine lora.rank=2"};
   for (size_t i = 0; i < 2 * NX_N_SETTINGS; i++) {
-    nxc_setting_id id = (nxc_setting_id)(i / 2);
-    nxc_type type = nxc_setting_rows[id].domain.type;
-    const char *const *number = type == NXC_TYPE_INT ? whole : type == NXC_TYPE_FLOAT ? real : whole + 4;
-    for (; *number != NULL; number++) {
+    const nxc_setting_row *row = &nxc_setting_rows[i / 2];
+    for (const char *const *value = odd_values(row->domain.type); *value != NULL; value++) {
       program_case c = program_settings(bases[i % 2]);
-      if (nxc_settings_set_text(c.settings, nxc_setting_rows[id].path, *number, c.sink)) {
+      if (nxc_settings_set_text(c.settings, row->path, *value, c.sink)) {
         nxc_settings_derive(c.settings, c.sink);
         c.ok = nxc_program_compile(c.settings, c.arena, c.sink, &c.out);
-        if (program_found(&c, "NX3900")) fail_msg("%s=%s", nxc_setting_rows[id].path, *number);
-        if (!c.ok && nxc_sink_n_findings(c.sink) == 0)
-          fail_msg("%s=%s: no word", nxc_setting_rows[id].path, *number);
+        if (program_found(&c, "NX3900"))
+          fail_msg("%s=%s: %s", row->path, *value,
+                   nxc_sink_finding(c.sink, nxc_sink_n_findings(c.sink) - 1)->message);
+        if (!c.ok && nxc_sink_n_findings(c.sink) == 0) fail_msg("%s=%s: no word", row->path, *value);
       }
       program_end(&c);
     }
@@ -354,7 +364,7 @@ static void numbers_of_any_size_are_judged(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_of_any_size_are_judged),
+      cmocka_unit_test(odd_values_are_judged),
       cmocka_unit_test(shapes_are_local),
       cmocka_unit_test(arenas_have_the_bytes_of_the_model),
       cmocka_unit_test(stored_activations_are_bf16),
