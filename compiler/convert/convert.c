@@ -4,6 +4,7 @@
 #include "compiler/convert/compose.h"
 #include "compiler/document/canon.h"
 #include "compiler/document/nodes.h"
+#include "compiler/document/scalar.h"
 
 #include <assert.h>
 #include <string.h>
@@ -128,10 +129,42 @@ static const nxc_node *make_tree(nxc_converter *c) {
   return root;
 }
 
+static void put(nxc_arena *arena, nxc_value *map, const char *key, nxc_value value) {
+  nxc_value *items = nxc_arena_array(arena, 2 * map->n_items + 2, sizeof *items);
+  if (map->n_items > 0) memcpy(items, map->items, 2 * map->n_items * sizeof *items);
+  items[2 * map->n_items] = nxc_string_value(key, strlen(key));
+  items[2 * map->n_items + 1] = value;
+  *map = (nxc_value){.kind = NXC_MAP, .items = items, .n_items = map->n_items + 1};
+}
+
+/* The program that trains a model of this kind, beside what launches it. */
+static void put_program(nxc_converter *c, nxc_value *tree) {
+  const nxc_value *kind = nxc_settings_value(c->wanted, NX_SETTING_MODEL_KIND);
+  const nxc_document *from = c->source->document;
+  bool own = from->program != NULL && from->program->use == NXC_PROGRAM_TRAINS &&
+             strcmp(from->program->system, c->dialect->name) == 0;
+  const char *program = own ? from->program_name
+                        : kind != NULL && kind->kind == NXC_STRING
+                            ? nxc_program_of_kind(c->dialect->name, kind->text)
+                            : NULL;
+  if (program == NULL) return;
+  const nxc_value name = nxc_string_value(program, strlen(program));
+  for (size_t i = 0; i < tree->n_items; i++) {
+    nxc_value *launch = (nxc_value *)&tree->items[2 * i + 1];
+    if (launch->kind != NXC_MAP || strcmp(tree->items[2 * i].text, "launch") != 0) continue;
+    put(c->arena, launch, "program", name);
+    return;
+  }
+  nxc_value launch = {.kind = NXC_MAP};
+  put(c->arena, &launch, "program", name);
+  put(c->arena, tree, "launch", launch);
+}
+
 static const nxc_source *write_text(nxc_converter *c) {
   nxc_value tree;
   nxc_buffer text = {.arena = c->arena};
   flatten(c, make_tree(c), &tree);
+  put_program(c, &tree);
   c->front->write(&text, &tree);
   c->out->text = text.bytes;
   return nxc_source_new(c->arena, "the converted text", text.bytes, text.n_bytes);

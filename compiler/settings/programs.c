@@ -26,6 +26,18 @@ const nxc_program_row *nxc_program_row_find(const char *name) {
   return NULL;
 }
 
+const char *nxc_program_of_kind(const char *system, const char *kind) {
+  for (size_t i = 0; i < sizeof programs / sizeof *programs && *kind != '\0'; i++) {
+    const nxc_program_row *row = &programs[i];
+    const char *name = row->pattern + strspn(row->pattern, "*");
+    bool alone = strpbrk(name, "*/ ") == NULL && *row->own == '\0';
+    if (alone && row->use == NXC_PROGRAM_TRAINS && strcmp(row->system, system) == 0 &&
+        strcmp(row->kind, kind) == 0)
+      return name;
+  }
+  return NULL;
+}
+
 /* The next of the words that blanks part, its length in *n_bytes; NULL: none is left. */
 static const char *next_word(const char **at, size_t *n_bytes) {
   const char *word = *at + strspn(*at, " ");

@@ -33,6 +33,9 @@ const nxc_program_row *nxc_program_row_find(const char *name);
 const nxc_program_row *nxc_program_row_with(const char *system, const char *const *options, size_t n_options);
 /* The row of a program of this use that has the most of these options of its own. NULL: none has one. */
 const nxc_program_row *nxc_program_row_of(nxc_program_use use, const char *const *options, size_t n_options);
+/* The file of the program of a system that trains models of this kind, with no options of its own. NULL: none
+ * does, or what trains decoders does. */
+const char *nxc_program_of_kind(const char *system, const char *kind);
 /* Whether it has this option of its own. */
 bool nxc_program_row_has(const nxc_program_row *program, const char *option);
 /* What its parser takes for one that it has: a bool is a switch, and NXC_TYPE_LIST any number of texts. */

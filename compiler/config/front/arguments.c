@@ -319,7 +319,8 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   }
   bool needed = target != NULL && !is_switch && target->domain.type != NXC_TYPE_LIST && values.n_items == 0;
   bool foreign = row == NULL && to->relative != NULL && values.n_items == 0; /* few of those are switches */
-  if ((needed || foreign) && is_many(words, next))
+  bool empty = is_list && values.n_items == 0 && equals == NULL; /* what stands behind it are its values */
+  if ((needed || foreign || empty) && is_many(words, next))
     values = (nxc_launch_words){&words->items[next++], 1}, needed = false;
   if (needed) {
     report_missing(to, name, head.at, next < words->n_items ? words->items[next].text : "", &next);

@@ -20,7 +20,8 @@ nxc_writer nxc_write_yaml_omegaconf;
 nxc_writer nxc_write_yaml_plain;
 /* GPT-NeoX's form: one mapping in braces with quoted keys. */
 nxc_writer nxc_write_flow;
-/* Megatron's: a line for each option; a script, where the file says how the training is launched. */
+/* Megatron's: a line for each option; a script, where the file says how the training is launched, or that
+ * launch.program is another than that of a decoder. */
 nxc_writer nxc_write_arguments;
 /* A word as a shell reads it; $NAME stays for the shell to fill in where `expands`. */
 void nxc_write_shell_word(nxc_buffer *text, const char *word, bool expands);

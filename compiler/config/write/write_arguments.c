@@ -7,7 +7,7 @@
 /* -- words ----------------------------------------------------------------------------------------------- */
 
 static bool is_reference(const char *at) {
-  return *at == '$' && (at[1] == '{' || at[1] == '_' || isalpha((unsigned char)at[1]));
+  return *at == '$' && (at[1] == '{' || at[1] == '_' || isalnum((unsigned char)at[1]));
 }
 
 static void write_expanding(nxc_buffer *text, const char *word) {
@@ -100,11 +100,14 @@ static void write_variables(nxc_buffer *text, const nxc_value *environment, cons
 static void write_launcher(nxc_buffer *text, const nxc_value *launch) {
   nxc_buffer_puts(text, "torchrun");
   for (size_t i = 0; i < launch->n_items; i++) {
-    if (strcmp(launch->items[2 * i].text, "world") == 0) continue;
+    const char *name = launch->items[2 * i].text;
+    if (strcmp(name, "world") == 0 || strcmp(name, "program") == 0) continue;
     nxc_buffer_puts(text, " ");
-    write_option(text, launch->items[2 * i].text, &launch->items[2 * i + 1]);
+    write_option(text, name, &launch->items[2 * i + 1]);
   }
-  nxc_buffer_puts(text, " pretrain_gpt.py");
+  const nxc_value *program = member(launch, "program");
+  nxc_buffer_puts(text, " ");
+  nxc_buffer_puts(text, program ? program->text : "pretrain_gpt.py");
 }
 
 void nxc_write_arguments(nxc_buffer *text, const nxc_value *root) {
