@@ -15,6 +15,7 @@ typedef struct nxt_reading {
   char inside[4096]; /* the file in a folder */
   uint32_t n_steps;         /* so far */
   bool in_parts;            /* a template has made several parts of a text */
+  bool adds_tokens;         /* what stands beside the file may add tokens */
   const nxt_unsaid *unsaid; /* NULL: nothing was said */
 } nxt_reading;
 
@@ -39,6 +40,8 @@ const char *nxt_json_string(const json_t *object, const char *key, const char *o
 
 /* The readers: each takes what the file at reading->path holds. */
 bool nxt_open_tokenizer_json(nxt_reading *reading, const json_t *root);
+/* An added token, {"content": ..., "lstrip": ...}; its own id says nothing. */
+bool nxt_add_token(nxt_reading *reading, const json_t *token);
 bool nxt_read_model(nxt_reading *reading, const json_t *model);
 /* null, one step, or a Sequence of them. */
 bool nxt_read_normalizers(nxt_reading *reading, const json_t *step);

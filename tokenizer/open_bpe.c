@@ -240,5 +240,6 @@ bool nxt_open_vocab_json(nxt_reading *reading, const json_t *vocab) {
   nxt_add_split(tokenizer)->run = nxt_split_bytes;
   nxt_add_decoder(tokenizer)->run = nxt_decode_bytes;
   nxt_bpe_of_bytes(tokenizer);
+  reading->adds_tokens = true;
   return add_end_of_text(tokenizer);
 }

@@ -11,8 +11,8 @@ static uint32_t next_id(const nxt_tokenizer *tokenizer) {
   return after_added > n ? after_added : n;
 }
 
-/* An added token's own `id` says nothing: the model's vocabulary does, or the order in which they stand. */
-static bool add_token(nxt_reading *reading, const json_t *token) {
+/* The model's vocabulary says which id it has, or the order in which they stand. */
+bool nxt_add_token(nxt_reading *reading, const json_t *token) {
   nxt_tokenizer *tokenizer = reading->tokenizer;
   const json_t *content = json_object_get(token, "content");
   if (!json_is_string(content)) return nxt_refuse(reading, "an added token has no content");
@@ -36,7 +36,7 @@ static bool add_token(nxt_reading *reading, const json_t *token) {
 static bool read_added(nxt_reading *reading, const json_t *tokens) {
   size_t i;
   const json_t *token;
-  json_array_foreach(tokens, i, token) if (!add_token(reading, token)) return false;
+  json_array_foreach(tokens, i, token) if (!nxt_add_token(reading, token)) return false;
   return true;
 }
 
@@ -55,6 +55,7 @@ bool nxt_open_tokenizer_json(nxt_reading *reading, const json_t *root) {
       !nxt_read_splits(reading, json_object_get(root, "pre_tokenizer")))
     return false;
   nxt_bpe_of_bytes(reading->tokenizer);
+  reading->adds_tokens = true;
   return read_added(reading, json_object_get(root, "added_tokens")) &&
          nxt_read_processors(reading, json_object_get(root, "post_processor")) &&
          nxt_read_decoders(reading, json_object_get(root, "decoder"));

@@ -183,9 +183,9 @@ def random_decoder(r):
   return steps[0] if len(steps) == 1 else decoders.Sequence(steps)
 
 
-def ours(program, path, texts):
+def ours(program, path, texts, special=True):
   data = b"".join(struct.pack("<I", len(t)) + t for t in texts)
-  done = subprocess.run([program, path, "special", "keep"], input=data, capture_output=True)
+  done = subprocess.run([program, path, *["special"] * special, "keep"], input=data, capture_output=True)
   if done.returncode: return None, done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
   out, at, result = done.stdout, 0, []
   for _ in texts:

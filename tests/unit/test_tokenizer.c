@@ -83,6 +83,25 @@ static void reads_roles_beside(void **state) {
   remove(temporary_path(0, "special_tokens_map.json"));
 }
 
+/* What tokenizer_config.json alone names is taken out of texts: by its flags, or as a special token. */
+static void adds_what_stands_beside(void **state) {
+  (void)state;
+  const char config[] =
+      "{\"added_tokens_decoder\": {\"7\": {\"content\": \"<s>\", \"special\": true}, \"8\": {\"content\": "
+      "\"<x>\", \"lstrip\": true}}, \"eos_token\": \"b\", \"pad_token\": {\"content\": \"<p>\"}, "
+      "\"mask_token\": null, \"additional_special_tokens\": [\"<y>\"]}";
+  temporary_write("tokenizer_config.json", config, strlen(config));
+  nxt_tokenizer *tokenizer = open_text("tokenizer.json", PAIRS(""));
+  uint32_t id;
+  assert_true(nxt_role_id(tokenizer, NXT_PAD, &id) && id == 9);
+  assert_int_equal(nxt_n_ids(tokenizer), 11);
+  assert_true(nxt_is_special(tokenizer, 1) && nxt_is_special(tokenizer, 9) && !nxt_is_special(tokenizer, 8));
+  encodes_as(tokenizer, "ab<s>a  <x>a<p><y>", 18, 0, "0 1 7 0 8 0 9 10");
+  encodes_as(tokenizer, "ab<x>", 5, NXT_PLAIN_TEXT, "2 8");
+  nxt_close(tokenizer);
+  remove(temporary_path(0, "tokenizer_config.json"));
+}
+
 /* U+FFFD for each begin of a character and each other byte, as Python's errors='replace'. */
 static void replaces_broken_text(void **state) {
   (void)state;
@@ -307,7 +326,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(says_its_tokens),       cmocka_unit_test(reads_roles_beside),
       cmocka_unit_test(replaces_broken_text),  cmocka_unit_test(adds_to_buffers),
-      cmocka_unit_test(joins_classes),
+      cmocka_unit_test(joins_classes), cmocka_unit_test(adds_what_stands_beside),
       cmocka_unit_test(refuses_by_name),       cmocka_unit_test(finds_no_file),
       cmocka_unit_test(fails_without_unknown), cmocka_unit_test(opens_ranks),
       cmocka_unit_test(stops_what_grows),      cmocka_unit_test(follows_tokenizers_habits),
