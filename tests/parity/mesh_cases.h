@@ -5,8 +5,8 @@
 #define TESTS_PARITY_MESH_CASES_H
 
 #include "tests/parity/mesh_layouts.h"
+#include "tests/parity/mesh_tuned.h"
 
-#define PAIRS "preferences/pairs" /* texts and their answers */
 /* `exact`: the meshes sum in the same order, so all numbers have the same bits. `like`: what they are
  * compared with, where that is not one rank. `data`: of what was recorded, where it is not `tokens`. */
 static const struct family {
@@ -214,6 +214,10 @@ static const struct family {
     {"elastic-tensors", SET("run.reproducible", "elastic") SET("optimizer.name", "adafactor"), &dp2, 1, true},
     {"stages-gpipe", LAYERS("8") SET("pipeline.schedule", "gpipe") SET("batch.global", "21"), staged_gpipe,
      sizeof staged_gpipe / sizeof *staged_gpipe, true},
+    {"stages-relative-tied",
+     LAYERS("4") SET("model.position_embedding", "relative") SET("model.relative_buckets", "8")
+         SET("model.tied_embeddings", "true") SET("model.init_std", "0.1"),
+     staged_relative, sizeof staged_relative / sizeof *staged_relative},
     {"lora-dropout", LORA SET("lora.dropout", "0.1"), contexts, 4},
     {"jitter-context", MIXTURE("2") SET("moe.input_jitter", "0.2"), context_experts, 4},
     {"random-context", MIXTURE("2") SET("moe.random_logits", "true"), context_experts, 4},

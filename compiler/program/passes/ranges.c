@@ -44,11 +44,12 @@ static bool is_of_tensors(const nxc_graph *graph, uint32_t parameter_group) {
   return graph->tables->parameter_groups[parameter_group].update.rule->kind != NX_ELEMENT;
 }
 
-/* Whole tensors are dealt to ranks, so that many stand together. */
+/* Whole tensors are dealt to ranks, so that many stand together. What stages share stands by itself: they
+ * declare it in different orders. */
 static int32_t unit_of(const cutter *c, nxc_id parameter, uint32_t parameter_group) {
   const nxc_piece_node *piece = piece_of(c->graph, parameter);
-  bool shared = c->graph->values[parameter].shared && piece->layer >= 0;
-  if (!shared && (!c->by_unit || is_of_tensors(c->graph, parameter_group))) return NXC_UNIT_ANY;
+  if (!c->graph->values[parameter].shared && (!c->by_unit || is_of_tensors(c->graph, parameter_group)))
+    return NXC_UNIT_ANY;
   if (piece->layer >= 0) return piece->layer;
   bool input = piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_POSITIONS;
   return input ? NXC_UNIT_INPUT : NXC_UNIT_OUTPUT;
