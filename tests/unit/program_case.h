@@ -117,6 +117,12 @@ static const char *const program_layouts[] = {
     "mesh.world=4 mesh.tensor=4 mesh.kv_replicator=2 optimizer.zero_stage=3 sequence_parallel=true",
     "mesh.world=4 optimizer.name=sgd precision.param=bf16 precision.compute=bf16 "
     "precision.grad_accumulation=bf16",
+    "mesh.world=4 mesh.pipeline=4 model.layers=4 model.position_embedding=relative model.relative_buckets=8 "
+    "model.tied_embeddings=true",
+    "mesh.world=2 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 pipeline.schedule=gpipe "
+    "batch.micro=1 "
+    "batch.global=24",
+    "moe.experts=4 moe.top_k=2 moe.top_groups=2 moe.group_best=3",
 };
 enum { N_PROGRAM_LAYOUTS = sizeof program_layouts / sizeof *program_layouts };
 

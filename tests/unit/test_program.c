@@ -305,6 +305,7 @@ static void what_cannot_run_is_refused(void **state) {
       {"precision.stochastic_rounding=true optimizer.name=muon", "NX3001"},
       {"mesh.world=3 mesh.tensor=3 model.ffn_hidden=48", "NX2101"},
       {"batch.global=7", "NX2005"},
+      {"data.kind=counting", "NX3001"},
       {"model.heads=8 model.kv_heads=6 mesh.world=4 mesh.tensor=4 model.hidden=64", "NX2204"},
       {"model.heads=12 model.kv_heads=6 model.head_dim=8 mesh.world=4 mesh.tensor=4", "NX3004"},
       {"precision.compute=bf16", "NX3005"},

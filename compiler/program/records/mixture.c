@@ -56,8 +56,8 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
   m.aux_sequence = nxc_number(s, NX_SETTING_MOE_SEQUENCE_AUX_LOSS_COEF);
   m.aux_step = nxc_number(s, NX_SETTING_MOE_STEP_AUX_LOSS_COEF);
   merge_losses(&m);
-  m.top_groups = nxc_int_or(s, NX_SETTING_MOE_TOP_GROUPS, m.groups);
-  m.group_best = nxc_int_or(s, NX_SETTING_MOE_GROUP_BEST, 1);
+  m.top_groups = m.groups > 1 ? nxc_int_or(s, NX_SETTING_MOE_TOP_GROUPS, m.groups) : m.groups;
+  m.group_best = m.groups > 1 ? nxc_int_or(s, NX_SETTING_MOE_GROUP_BEST, 1) : 1;
   m.hidden = nxc_int(s, nxc_has(s, NX_SETTING_MOE_FFN_HIDDEN) ? NX_SETTING_MOE_FFN_HIDDEN
                                                               : NX_SETTING_MODEL_FFN_HIDDEN);
   if (nxc_is(s, NX_SETTING_MOE_ROUTING, "sinkhorn"))
