@@ -139,7 +139,8 @@ static bool is_finite(nxr_training *run, const nxr_numbers *numbers) {
       "step %llu: the loss is %g and the gradient norm %g; the run ends, and the newest checkpoint "
       "stays as it is (a smaller optimizer.lr or a longer warm-up may help; --resume --check-numbers says "
       "where it begins)",
-      (unsigned long long)run->done, numbers->loss, numbers->grad_norm);
+      (unsigned long long)run->done, isnan(numbers->loss) ? (double)NAN : numbers->loss,
+      isnan(numbers->grad_norm) ? (double)NAN : numbers->grad_norm);
 }
 
 /* ---- evaluations ---- */

@@ -84,7 +84,7 @@ void nxr_metrics_end_line(nxr_metrics *metrics) {
 
 void nxr_metrics_add(nxr_metrics_row *row, const char *name, double value) {
   assert(row->n < NXR_MOST_METRICS);
-  row->items[row->n++] = (nxr_metric){name, value};
+  row->items[row->n++] = (nxr_metric){name, isnan(value) ? fabs(value) : value}; /* whose sign says nothing */
 }
 
 static const nxr_metric *find(const nxr_metrics_row *row, const char *name) {

@@ -165,7 +165,7 @@ static void print_plot(const plot *of, FILE *out) {
 }
 
 static bool draw(const plot *of) {
-  nxr_fault fault;
+  nxr_fault fault = {""};
   nxr_replacing to;
   bool good = nxr_replace_open(&to, of->output, BEGINNING, &fault);
   if (good) print_plot(of, to.file);

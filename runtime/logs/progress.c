@@ -35,11 +35,12 @@ static json_t *make_status(const nxr_progress *progress, const nxr_progress_stat
                      nx_plan_samples_before(progress->plan, progress->begun_at)) *
                     run->sequence;
   double speed = seconds > 0 ? (double)tokens / (nxr_clock_s() - progress->begun_s) : 0;
-  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:f, s:f, s:f, s:I}", "phase", state->phase, "step",
+  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:f, s:f, s:o, s:I}", "phase", state->phase, "step",
                    (json_int_t)state->step, "steps", (json_int_t)run->n_steps, "checkpoint",
                    (json_int_t)state->saved, "ranks", (json_int_t)run->n_ranks, "host",
                    nxr_world_host(progress->world, 0), "process", (json_int_t)getpid(), "seconds_per_step",
-                   seconds, "tokens_per_s", speed, "loss", isfinite(state->loss) ? state->loss : 0.0, "time",
+                   seconds, "tokens_per_s", speed, "loss",
+                   isfinite(state->loss) ? json_real(state->loss) : json_null(), "time",
                    (json_int_t)time(NULL));
 }
 
@@ -93,7 +94,7 @@ void nxr_progress_log(const nxr_progress *progress, const nxr_progress_state *st
 /* Whether a run holds the folder; other hosts' locks are not seen on every file system. */
 static bool is_locked(const char *directory) {
   char path[PATH_BYTES];
-  int file = make_path(directory, "lock", path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  int file = make_path(directory, "lock", path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
   bool locked = file >= 0 && flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (file >= 0) close(file);
   return locked;
@@ -139,7 +140,9 @@ static void print_status(const char *directory, const json_t *status) {
   printf("run         %s\nphase       %s%s\nstep        %lld of %lld\n", directory,
          phase ? phase : "not known", is_locked(directory) ? ", and its program runs" : "", (long long)step,
          (long long)steps);
-  if (step > 0) printf("loss        %.4f\n", json_number_value(json_object_get(status, "loss")));
+  const json_t *loss = json_object_get(status, "loss"); /* JSON has none that is no number */
+  if (step > 0 && json_is_number(loss)) printf("loss        %.4f\n", json_number_value(loss));
+  if (step > 0 && json_is_null(loss)) puts("loss        no number");
   if (step_s > 0) printf("speed       %.3g s a step, %.0f tokens/s\n", step_s,
                          json_number_value(json_object_get(status, "tokens_per_s")));
   if (step_s > 0 && steps > step) print_left(step_s * (double)(steps - step));

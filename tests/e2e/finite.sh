@@ -31,6 +31,9 @@ losses() {
 plan over 1e30
 expect 'the weights overflow: the run ends, and says how to find where' 1 'check-numbers says where it begins' \
   "$mpiexec" -n 2 "$nxrun" over.bin --dir over
+grep -q 'loss nan .*grad norm nan' out && ! grep -q -e '-nan' out
+report 'without a sign, which says nothing' $?
+expect 'nor is it a loss of 0 to who looks' 0 '^loss        no number$' "$nxrun" status over
 plan on 1e30 --set run.stop_at_nan=false
 expect 'or it goes on, where that is asked for' 0 'step 6/6' "$mpiexec" -n 2 "$nxrun" on.bin --dir on
 grep -q '"step":6,"loss":null' on/metrics.jsonl
