@@ -6,6 +6,7 @@
 #include "compiler/config/rules/assignment.h"
 #include "compiler/config/site_rules.h"
 #include "compiler/config/environment.h"
+#include "compiler/config/epoch_rows.h"
 #include "compiler/config/front/override.h"
 #include "compiler/config/handover.h"
 #include "compiler/config/init_from.h"
@@ -322,6 +323,7 @@ static bool apply_rules(compilation *c) {
                               .site = c->site};
   bool ok = nxc_presets_apply(c->arena, out->settings, out->dialect, c->sink);
   ok = nxc_rules_derive(&out->rules) && ok;
+  if (nxc_epoch_rows_count(out->settings, c->sink)) ok = nxc_rules_derive(&out->rules) && ok;
   set_assumptions(c); /* of what a rule could not derive */
   return nxc_rules_check(&out->rules) && ok;
 }

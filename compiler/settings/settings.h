@@ -99,6 +99,14 @@ bool nxc_flag(const nxc_settings *settings, nxc_setting_id id);
 const char *nxc_text(const nxc_settings *settings, nxc_setting_id id);
 /* false too when unknown or null */
 bool nxc_is(const nxc_settings *settings, nxc_setting_id id, const char *text);
+/* The same of what may be null or unknown. */
+static inline int64_t nxc_int_or(const nxc_settings *settings, nxc_setting_id id, int64_t otherwise) {
+  return nxc_has(settings, id) ? nxc_int(settings, id) : otherwise;
+}
+static inline double nxc_number_or(const nxc_settings *settings, nxc_setting_id id, double otherwise) {
+  return nxc_has(settings, id) ? nxc_number(settings, id) : otherwise;
+}
+
 /* null: no items */
 const nxc_value *nxc_list(const nxc_settings *settings, nxc_setting_id id, size_t *n_items);
 

@@ -18,7 +18,7 @@ bool nxr_sampler_open(nxr_sampler *sampler, nx_sampler kind, nxr_fault *fault) {
 
 void nxr_sampler_close(nxr_sampler *sampler) {
   nxr_orders_close(&sampler->orders);
-  nxr_rows_free(&sampler->rows);
+  nx_rows_free(&sampler->rows);
   free(sampler->kept);
   sampler->kept = NULL;
   sampler->kind = NULL;

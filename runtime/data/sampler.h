@@ -7,7 +7,7 @@
 
 #include "runtime/data/data_order.h"
 #include "runtime/data/data_source.h"
-#include "runtime/data/packing.h"
+#include "schema/packing.h"
 
 typedef struct nxr_row {
   int32_t *tokens; /* [sequence + 1]; each is the label of the one before it */
@@ -35,8 +35,8 @@ struct nxr_sampler {
   nx_long_samples long_samples;
   uint64_t n_needed;  /* samples that may be asked for */
   uint64_t n_samples; /* of an epoch */
-  nxr_packing packing;
-  nxr_rows rows; /* of packed ones */
+  nx_packing_rule packing;
+  nx_rows rows; /* of packed ones */
   uint64_t *kept; /* [n_samples] of the source that are read; NULL: all are, or the kind does not choose */
   nxr_orders orders;
 };

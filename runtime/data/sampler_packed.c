@@ -3,7 +3,7 @@
  *
  * A token weighs in the loss, at the token before it, what the dataset's weights say, or 1; padding weighs
  * nothing, and is a document of its own. */
-#include "runtime/data/packing.h"
+#include "schema/packing.h"
 #include "runtime/data/sampler.h"
 
 #include <stdlib.h>
@@ -98,9 +98,12 @@ static bool packed_open(nxr_sampler *sampler, nxr_fault *fault) {
   if (lengths == NULL) return nxr_fault_set(fault, "out of memory for the lengths of documents");
   for (uint64_t i = 0; i < source->n_documents; i++)
     lengths[i] = (uint32_t)nxr_data_source_document_tokens(source, i);
-  bool good = nxr_rows_make(&sampler->packing, lengths, source->n_documents, &sampler->rows, fault);
+  bool good = nx_rows_make(&sampler->packing, lengths, source->n_documents, &sampler->rows);
   free(lengths);
-  return good && nxr_sampler_open_orders(sampler, sampler->rows.n, fault);
+  if (!good)
+    return nxr_fault_set(fault, "out of memory to pack %llu documents",
+                         (unsigned long long)source->n_documents);
+  return nxr_sampler_open_orders(sampler, sampler->rows.n, fault);
 }
 
 const nxr_sampler_kind nxr_sampler_document = {document_open, document_read, 1},

@@ -80,4 +80,23 @@ refused "a document that is too long" "has room for 16: prepare it with data.doc
   "data.sampler=packed model.sequence=16 batch.global=2"
 refused "weights that a plan does not count" "has weights of its tokens, which the plan does not read" \
   "batch.global=2 data.eod_mask_loss=false data.reset_attention_mask=false data.reset_position_ids=false"
+
+# Steps follow from epochs where the dataset is here: nxcfg counts the rows that nxrun makes.
+sed -e 's/^schedule:.*/schedule: {epochs: 2}/' model.yaml >epochs.yaml
+counted() { # NAME STEPS SETTING...: so many are planned, and trained to their end
+  name=$1 steps=$2
+  shift 2
+  # shellcheck disable=SC2046
+  "$nxcfg" plan --dialect nx epochs.yaml --set nx:mesh.world=1 $(printf ' --set nx:%s' "$@") -o epochs.plan >out 2>&1 &&
+    timeout 100 "$nxrun" epochs.plan --dir "$(mktemp -d -p .)/run" >out 2>&1 && grep -q "step $steps/$steps " out &&
+    ! grep -q 'epochs of' out
+  report "$name" $?
+}
+counted 'two epochs of four rows' 4 data.sampler=packed batch.global=2
+counted 'of six rows, in order' 6 data.sampler=packed data.packing=in_order batch.global=2
+counted 'of six rows in groups of two documents' 12 data.sampler=packed data.packing_group=2 batch.global=1
+counted 'of ten documents' 6 data.sampler=document batch.global=3
+! "$nxcfg" plan --dialect nx epochs.yaml --set nx:mesh.world=1 --set nx:batch.global=2 --set nx:data.path=[none] \
+  --set nx:data.sampler=packed -o epochs.plan >out 2>&1 && grep -q 'where the dataset is here' out
+report 'a dataset that is not here is asked for' $?
 finish

@@ -13,7 +13,7 @@ typedef struct searched {
 } searched;
 
 /* What stands first in a group's order, of documents that are not placed: the longest, or the next. */
-static uint64_t next_of(const nxr_packing *packing, const uint32_t *lengths, const bool *placed,
+static uint64_t next_of(const nx_packing_rule *packing, const uint32_t *lengths, const bool *placed,
                         uint64_t first, uint64_t end) {
   uint64_t best = end;
   for (uint64_t i = first; i < end; i++) {
@@ -24,7 +24,7 @@ static uint64_t next_of(const nxr_packing *packing, const uint32_t *lengths, con
 }
 
 /* The same rows, found by looking at each. */
-static searched search(const nxr_packing *packing, const uint32_t *lengths, uint64_t n) {
+static searched search(const nx_packing_rule *packing, const uint32_t *lengths, uint64_t n) {
   searched found = {0};
   uint64_t group = packing->group ? packing->group : n, used[N] = {0};
   bool placed[N] = {false};
@@ -42,10 +42,9 @@ static searched search(const nxr_packing *packing, const uint32_t *lengths, uint
   return found;
 }
 
-static void check_rows(const nxr_packing *packing, const uint32_t *lengths, uint64_t n) {
-  nxr_rows rows;
-  nxr_fault fault = {""};
-  assert_true(nxr_rows_make(packing, lengths, n, &rows, &fault));
+static void check_rows(const nx_packing_rule *packing, const uint32_t *lengths, uint64_t n) {
+  nx_rows rows;
+  assert_true(nx_rows_make(packing, lengths, n, &rows));
   searched found = search(packing, lengths, n);
   bool seen[N] = {false};
   assert_int_equal(rows.n, found.n_rows);
@@ -57,7 +56,7 @@ static void check_rows(const nxr_packing *packing, const uint32_t *lengths, uint
       seen[document] = true;
       assert_int_equal(found.row_of[document], row);
     }
-  nxr_rows_free(&rows);
+  nx_rows_free(&rows);
 }
 
 static void rows_are_those_that_a_plain_search_finds(void **state) {
@@ -69,7 +68,7 @@ static void rows_are_those_that_a_plain_search_finds(void **state) {
     for (uint64_t i = 0; i < n; i++) lengths[i] = (uint32_t)(rand() % ROW) + 1;
     for (nx_packing kind = NX_PACKING_IN_ORDER; kind <= NX_PACKING_DECREASING; kind++)
       for (uint64_t group = 0; group < 40; group += 13)
-        check_rows(&(nxr_packing){.kind = kind, .row_tokens = ROW, .group = group}, lengths, n);
+        check_rows(&(nx_packing_rule){.kind = kind, .row_tokens = ROW, .group = group}, lengths, n);
   }
 }
 
@@ -79,11 +78,10 @@ static void the_longest_first_needs_fewer_rows(void **state) {
   static const uint64_t wanted[] = {
       [NX_PACKING_IN_ORDER] = 4, [NX_PACKING_FIRST_FIT] = 4, [NX_PACKING_DECREASING] = 3};
   for (nx_packing kind = NX_PACKING_IN_ORDER; kind <= NX_PACKING_DECREASING; kind++) {
-    nxr_rows rows;
-    nxr_fault fault = {""};
-    assert_true(nxr_rows_make(&(nxr_packing){.kind = kind, .row_tokens = ROW}, lengths, 6, &rows, &fault));
+    nx_rows rows;
+    assert_true(nx_rows_make(&(nx_packing_rule){.kind = kind, .row_tokens = ROW}, lengths, 6, &rows));
     assert_int_equal(rows.n, wanted[kind]);
-    nxr_rows_free(&rows);
+    nx_rows_free(&rows);
   }
 }
 

@@ -2,18 +2,13 @@
 #include "compiler/program/records/data.h"
 
 #include "compiler/program/records/read.h"
+#include "schema/packing.h"
 
 static nx_sampler sampler_of(const nxc_settings *s, bool pairs) {
   if (pairs) return NX_SAMPLER_PAIRS;
   return nxc_is(s, NX_SETTING_DATA_SAMPLER, "packed")     ? NX_SAMPLER_PACKED
          : nxc_is(s, NX_SETTING_DATA_SAMPLER, "document") ? NX_SAMPLER_DOCUMENT
                                                           : NX_SAMPLER_STREAM;
-}
-
-static nx_packing packing_of(const nxc_settings *s) {
-  return nxc_is(s, NX_SETTING_DATA_PACKING, "in_order")    ? NX_PACKING_IN_ORDER
-         : nxc_is(s, NX_SETTING_DATA_PACKING, "first_fit") ? NX_PACKING_FIRST_FIT
-                                                           : NX_PACKING_DECREASING;
 }
 
 static nx_long_samples long_samples_of(const nxc_settings *s) {
@@ -42,7 +37,7 @@ nxc_data nxc_data_read(const nxc_settings *s, bool pairs) {
   else if (data.sampler == NX_SAMPLER_DOCUMENT && long_samples_of(s) != NX_LONG_SAMPLES_FAIL)
     data.long_samples = long_samples_of(s);
   if (data.sampler != NX_SAMPLER_PACKED) return data;
-  data.packing = packing_of(s);
+  data.packing = nx_packing_named(nxc_text(s, NX_SETTING_DATA_PACKING));
   data.packing_group = (uint64_t)nxc_int_or(s, NX_SETTING_DATA_PACKING_GROUP, 0);
   return data;
 }

@@ -8,7 +8,7 @@
 #ifndef NXC_RECORDS_DATASETS_H
 #define NXC_RECORDS_DATASETS_H
 
-#include "compiler/program/records/recipes.h"
+#include "compiler/settings/recipes.h"
 
 typedef struct nxc_dataset_source {
   const char *prefix, *rejected, *labels, *rejected_labels; /* "": none */

@@ -36,9 +36,10 @@ static bool follows_from_world(const nxc_settings *s, nxc_setting_id id) {
 static const char *how_to_tell(const nxc_settings *s, nxc_setting_id id) {
   bool by_epochs = nxc_has(s, NX_SETTING_SCHEDULE_EPOCHS);
   if (id == NX_SETTING_SCHEDULE_MAX_STEPS && by_epochs)
-    return "the schedule needs a length before the run counts its epochs: give epochs x samples of the "
-           "dataset "
-           "(nxdata show) / sequences of a step";
+    return "the schedule has the steps of its epochs where the dataset is here: prepare it with a plan of "
+           "--set nx:schedule.max_steps=1 (nxdata prepare), or give epochs x samples of the dataset / "
+           "sequences "
+           "of a step";
   if (id == NX_SETTING_MESH_WORLD) return "say how many ranks there are: --world-size N";
   return is_of_model(id) ? "set it, or give the model's config.json: --model-config FILE" : NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/data/packing.h"
+#include "schema/packing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A group that is being packed. */
 typedef struct group {
-  const nxr_packing *packing;
+  const nx_packing_rule *packing;
   const uint32_t *lengths; /* of its documents */
   uint64_t n;
   uint64_t *order; /* [n] in which they are placed */
@@ -89,7 +89,7 @@ typedef struct work {
   uint64_t group; /* documents of the largest */
 } work;
 
-static bool get_work(const nxr_packing *packing, uint64_t n_documents, work *room) {
+static bool get_work(const nx_packing_rule *packing, uint64_t n_documents, work *room) {
   room->group = packing->group == 0 || packing->group > n_documents ? n_documents : packing->group;
   room->order = calloc(n_documents + 1, sizeof *room->order);
   room->row_of = calloc(n_documents + 1, sizeof *room->row_of);
@@ -104,7 +104,7 @@ static void free_work(work *room) {
 }
 
 /* Documents of each row, in the order in which they were placed. */
-static void list_rows(const work *from, uint64_t n_documents, nxr_rows *rows) {
+static void list_rows(const work *from, uint64_t n_documents, nx_rows *rows) {
   for (uint64_t i = 0; i < n_documents; i++) rows->firsts[from->row_of[i] + 1]++;
   for (uint64_t row = 0; row < rows->n; row++) rows->firsts[row + 1] += rows->firsts[row];
   for (uint64_t first = 0; first < n_documents; first += from->group)
@@ -116,8 +116,8 @@ static void list_rows(const work *from, uint64_t n_documents, nxr_rows *rows) {
   rows->firsts[0] = 0;
 }
 
-static bool pack(const nxr_packing *packing, const uint32_t *lengths, uint64_t n_documents, work *room,
-                 nxr_rows *rows) {
+static bool pack(const nx_packing_rule *packing, const uint32_t *lengths, uint64_t n_documents, work *room,
+                 nx_rows *rows) {
   for (uint64_t first = 0; first < n_documents; first += room->group) {
     uint64_t n_left = n_documents - first;
     group of = {.packing = packing,
@@ -137,19 +137,24 @@ static bool pack(const nxr_packing *packing, const uint32_t *lengths, uint64_t n
   return true;
 }
 
-bool nxr_rows_make(const nxr_packing *packing, const uint32_t *lengths, uint64_t n_documents, nxr_rows *rows,
-                   nxr_fault *fault) {
+bool nx_rows_make(const nx_packing_rule *packing, const uint32_t *lengths, uint64_t n_documents,
+                  nx_rows *rows) {
   work room = {0};
-  *rows = (nxr_rows){0};
+  *rows = (nx_rows){0};
   bool good = get_work(packing, n_documents, &room) && pack(packing, lengths, n_documents, &room, rows);
   free_work(&room);
-  if (good) return true;
-  nxr_rows_free(rows);
-  return nxr_fault_set(fault, "out of memory to pack %llu documents", (unsigned long long)n_documents);
+  if (!good) nx_rows_free(rows);
+  return good;
 }
 
-void nxr_rows_free(nxr_rows *rows) {
+nx_packing nx_packing_named(const char *name) {
+  return strcmp(name, "in_order") == 0    ? NX_PACKING_IN_ORDER
+         : strcmp(name, "first_fit") == 0 ? NX_PACKING_FIRST_FIT
+                                          : NX_PACKING_DECREASING;
+}
+
+void nx_rows_free(nx_rows *rows) {
   free(rows->firsts);
   free(rows->documents);
-  *rows = (nxr_rows){0};
+  *rows = (nx_rows){0};
 }

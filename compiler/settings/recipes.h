@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What datasets are made from that do not stand there as indexed files: the plan's records (schema/plan.h)
  * before their texts have places. */
-#ifndef NXC_RECORDS_RECIPES_H
-#define NXC_RECORDS_RECIPES_H
+#ifndef NXC_SETTINGS_RECIPES_H
+#define NXC_SETTINGS_RECIPES_H
 
 #include "compiler/settings/settings.h"
 #include "schema/plan.h"

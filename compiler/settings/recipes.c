@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/program/records/recipes.h"
-
-#include "compiler/program/records/read.h"
+#include "compiler/settings/recipes.h"
 
 #include <inttypes.h>
 #include <string.h>
