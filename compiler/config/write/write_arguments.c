@@ -7,7 +7,7 @@
 /* -- words ----------------------------------------------------------------------------------------------- */
 
 static bool is_reference(const char *at) {
-  return *at == '$' && (at[1] == '{' || at[1] == '_' || isalnum((unsigned char)at[1]));
+  return *at == '$' && (strchr("{(_", at[1] ? at[1] : ' ') != NULL || isalnum((unsigned char)at[1]));
 }
 
 static void write_expanding(nxc_buffer *text, const char *word) {
@@ -67,7 +67,9 @@ static bool looks_like_option(const nxc_value *value) {
   return value->kind == NXC_STRING && value->text[0] == '-' && strchr(value->text, ' ') == NULL;
 }
 
+/* Of a file that was read, the path alone. */
 static void write_option(nxc_buffer *text, const char *name, const nxc_value *value) {
+  if (value->kind == NXC_MAP && member(value, "path") != NULL) value = member(value, "path");
   nxc_buffer_puts(text, "--");
   nxc_buffer_puts(text, name);
   if (value->kind == NXC_BOOL) return;

@@ -28,6 +28,13 @@ void nxc_megatron_read_deepspeed(nxc_arguments *to, nxc_script *script) {
   nxc_document *json = nxc_document_read(to->arena, text, &reading, to->sink);
   if (json->root->kind != NXC_NODE_MAP) return;
   doubt(json->root);
+  nxc_node *named = nxc_node_new(to->arena, NXC_NODE_SCALAR, path->at); /* for who writes it again */
+  named->raw = path->raw;
+  named->raw_bytes = path->raw_bytes;
+  named->value = nxc_string_value(path->raw, path->raw_bytes);
+  const nxc_value name = nxc_string_value("path", strlen("path"));
+  nxc_node_set_key(named, &name, name.text, path->at);
+  nxc_node_append(to->arena, json->root, named);
   const nxc_value key = nxc_string_value("deepspeed_config", strlen("deepspeed_config"));
   nxc_node_replace(to->arena, path, json->root);
   nxc_node_set_key(json->root, &key, key.text, path->key_at);
