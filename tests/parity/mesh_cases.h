@@ -29,6 +29,10 @@ static const struct family {
      SET("batch.global", "2") NO_CLIP SET("precision.param", "bf16") SET("precision.compute", "bf16")
          SET("precision.master_weights", "true") SET("model.tied_embeddings", "true"),
      zero_alike, sizeof zero_alike / sizeof *zero_alike, true, &dp2},
+    {"zero-bits-bf16-gradients",
+     SET("batch.global", "2") NO_CLIP SET("precision.param", "bf16") SET("precision.compute", "bf16")
+         SET("precision.master_weights", "true") SET("precision.grad_accumulation", "bf16"),
+     zero_alike, sizeof zero_alike / sizeof *zero_alike, true, &dp2},
     {"rule-sgd-momentum", RULE("sgd") SET("optimizer.momentum", "0.9") SET("optimizer.nesterov", "true"),
      zero_rules, 2, true, &dp2},
     {"rule-adam", RULE("adam"), zero_rules, 2, true, &dp2},
