@@ -33,6 +33,20 @@ sed 's/lr_warmup_ratio: .*/lr_warmup_ratio: 0.2/' base.yaml >edited.yaml
 "$nxcfg" diff base.yaml edited.yaml >printed 2>&1
 expect 'a share of a length that is not known' $? 1 'train.lr_warmup_ratio' '0.1 -> 0.2'
 
+# What says the kind of the model says more than that.
+mamba() {
+  printf '#!/bin/bash\npython pretrain_mamba.py --spec %s.mamba_layer_specs mamba_stack_spec --hybrid-layer-pattern %s --num-layers 4 \\\n' "$1" "$2"
+  printf -- '--hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64 --micro-batch-size 1 \\\n'
+  printf -- '--train-iters 10 --lr 1e-4 --mock-data --vocab-size 99 --tokenizer-type NullTokenizer\n'
+}
+mamba one 'M*M*' >one.sh
+mamba two 'M*M*' >two.sh
+mamba one 'MM**' >three.sh
+"$nxcfg" diff one.sh two.sh >printed 2>&1
+expect 'a specification of layers' $? 1 '  spec ' '1 option differs; changes the training'
+"$nxcfg" diff one.sh three.sh >printed 2>&1
+expect 'a pattern of layers' $? 1 '  hybrid-layer-pattern ' '1 option differs; changes the training'
+
 # Files that Hydra composes of others mean what the whole means.
 mkdir -p hydra/model
 cp "$conf/nxdt/quickstart.yaml" whole.yaml

@@ -62,7 +62,7 @@ bool nxc_megatron_claims(const nxc_source *source) {
   return is_shell_script(source);
 }
 
-/* -- beside the options ---------------------------------------------------------------------------------- */
+/* -- what was read ---------------------------------------------------------------------------------- */
 
 typedef struct front {
   const nxc_front_texts *texts;
@@ -79,96 +79,6 @@ typedef struct front {
   nxc_span *launches;
   size_t n_launches;
 } front;
-
-static nxc_node *section(front *f, const char *name, nxc_span at) {
-  nxc_node *map = nxc_node_child(f->to.map, name);
-  if (map != NULL) return map;
-  nxc_value key = nxc_string_value(name, strlen(name));
-  map = nxc_node_new(f->to.arena, NXC_NODE_MAP, at);
-  nxc_node_set_key(map, &key, name, at);
-  nxc_node_append(f->to.arena, f->to.map, map);
-  return map;
-}
-
-static void put_beside(front *f, nxc_node *map, const char *name, const nxc_launch_word *word,
-                       nxc_value value) {
-  if (nxc_node_child(map, name) != NULL) return;
-  nxc_value key = nxc_string_value(name, strlen(name));
-  nxc_node *node = nxc_node_new(f->to.arena, NXC_NODE_SCALAR, word->at);
-  node->raw = word->text;
-  node->raw_bytes = strlen(word->text);
-  node->value = value;
-  node->environment = word->from_environment;
-  nxc_node_set_key(node, &key, name, word->at);
-  nxc_node_append(f->to.arena, map, node);
-}
-
-/* And is none that torchrun takes: 1e3, 0x10, 1.5, but neither gpu nor 1:4. */
-static bool looks_like_number(const nxc_launch_word *word) {
-  return word->unset == NULL && isdigit((unsigned char)*word->text) && strchr(word->text, ':') == NULL;
-}
-
-/* --nproc_per_node 8, --nnodes=2: numbers only, since torchrun takes words and ranges too; what Slurm is told
- * stands behind it. */
-static void read_launcher(front *f, const nxc_launch_words *words) {
-  static const struct {
-    const char *name, *key;
-    bool of_torchrun;
-  } names[] = {{"nproc-per-node", "nproc-per-node", true},
-               {"nnodes", "nnodes", true},
-               {"ntasks-per-node", "nproc-per-node", false},
-               {"num-gpus", "nproc-per-node", false}, /* of deepspeed */
-               {"num-nodes", "nnodes", false},
-               {"nodes", "nnodes", false},
-               {"N", "nnodes", false}};
-  for (size_t i = 0; i < words->n_items; i++) {
-    const char *text = words->items[i].text, *equals = strchr(text, '=');
-    char *name = nxc_arena_strndup(f->to.arena, text, equals ? (size_t)(equals - text) : strlen(text));
-    for (char *c = name; *c != '\0'; c++)
-      if (*c == '_') *c = '-';
-    name += strspn(name, "-");
-    nxc_launch_word value = words->items[i];
-    if (equals != NULL) value.text = equals + 1;
-    else if (i + 1 < words->n_items) value = words->items[i + 1];
-    nxc_value number;
-    for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
-      if (strcmp(name, names[j].name) != 0 || value.from_environment) continue;
-      if (nxc_text_to_int(f->to.arena, value.text, &number) && number.digits == NULL && number.integer > 0)
-        put_beside(f, section(f, "launch", value.at), names[j].key, &value, number);
-      else if (names[j].of_torchrun && looks_like_number(&value))
-        nxc_report(f->to.sink, "NX5907", NXC_SEVERITY_ERROR, value.at, "write a number from 1 on",
-                   "torchrun's --%s needs an integer above 0, and %s is none", name, value.text);
-    }
-  }
-}
-
-/* Exported, or of a name that the training minds: many a script writes those in front of the command. */
-static bool reaches_training(const front *f, const nxc_assigned *assigned) {
-  const char *name = nxc_arena_printf(f->to.arena, "environment.%s", assigned->name);
-  const nxc_option_row *row = nxc_option_find(f->to.dialect, name);
-  return assigned->exported || (row != NULL && strcmp(row->name, name) == 0);
-}
-
-/* Variables that the text sets for the training. */
-static void read_environment(front *f, const nxc_script *script, const nxc_launch *launch) {
-  nxc_value number;
-  const nxc_assigned *world = NULL;
-  for (size_t i = 0; i < launch->n_assigned; i++)
-    if (strcmp(launch->assigned[i].name, "WORLD_SIZE") == 0) world = &launch->assigned[i];
-  if (world != NULL && !world->array && world->words.n_items == 1 &&
-      nxc_text_to_int(f->to.arena, world->words.items[0].text, &number) && number.digits == NULL &&
-      number.integer > 0)
-    put_beside(f, section(f, "launch", world->at), "world", &world->words.items[0], number);
-  if (!script->is_script || f->part || f->idle) return; /* whatever reads it may have more */
-  nxc_span at = launch->n_assigned ? launch->assigned[0].at : (nxc_span){.source = f->texts->first, 1, 1, 1};
-  nxc_node *map = section(f, "environment", at);
-  for (size_t i = 0; i < launch->n_assigned; i++) {
-    const nxc_assigned *assigned = &launch->assigned[i];
-    if (assigned->array || assigned->words.n_items != 1 || !reaches_training(f, assigned)) continue;
-    const nxc_launch_word *word = &assigned->words.items[0];
-    put_beside(f, map, assigned->name, word, nxc_string_value(word->text, strlen(word->text)));
-  }
-}
 
 static void take_variables(front *f, const nxc_script *script) {
   for (size_t i = 0; i < script->n_variables; i++) {
@@ -249,12 +159,13 @@ static void read_source(front *f, const nxc_source *source) {
     if (check_launch(f, source, &script, &found)) nxc_arguments_read(&f->to, &launch->arguments);
     else if (found.program != NULL && found.program->use == NXC_PROGRAM_OWN) read_own(f, &found);
     nxc_megatron_read_deepspeed(&f->to, &script);
-    nxc_megatron_check_launcher(&f->to, launch);
-    read_launcher(f, &launch->launcher);
+    nxc_megatron_read_launcher(&f->to, launch);
     f->to.open = f->to.open || script.misspelt;
     if (source == f->texts->first) f->script = script.is_script, f->n_asked = script.n_asked;
   }
-  read_environment(f, &script, launch ? launch : nxc_script_collect(&script));
+  bool whole = script.is_script && !f->part && !f->idle; /* else whatever reads it may have more */
+  nxc_megatron_read_environment(&f->to, launch ? launch : nxc_script_collect(&script), f->texts->first,
+                                whole);
   take_variables(f, &script);
 }
 

@@ -22,8 +22,12 @@ nxc_resolution nxc_megatron_resolve(nxc_document *document, const nxc_resolving 
  * checkpoint (checkpoint_args.h). */
 void nxc_megatron_prepare(struct nxc_binding *binding);
 
-/* What torchrun is told that it does not know (launcher.c). */
-void nxc_megatron_check_launcher(nxc_arguments *to, const nxc_launch *launch);
+/* What launches the training: `launch` (launcher.c); what torchrun does not know is reported. */
+void nxc_megatron_read_launcher(nxc_arguments *to, const nxc_launch *launch);
+/* Variables that the text sets: `launch` takes the number of ranks, `environment` the others where the launch
+ * is `whole`. */
+void nxc_megatron_read_environment(nxc_arguments *to, const nxc_launch *launch, const nxc_source *first,
+                                   bool whole);
 /* Reads the file of deepspeed_config, which the script may write itself (deepspeed_config.c). */
 void nxc_megatron_read_deepspeed(nxc_arguments *to, nxc_script *script);
 
