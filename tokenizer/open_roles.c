@@ -47,12 +47,17 @@ static bool add_specials(nxt_reading *reading, const json_t *config, json_t *min
                                       "pad_token", "cls_token", "mask_token"};
   static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
   const json_t *token;
+  const char *role;
   size_t k;
   for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
     if (!add_special(reading, json_object_get(config, roles[i]), mine)) return false;
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-    json_array_foreach(json_object_get(config, lists[i]), k, token)
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) { /* or roles that the model alone has */
+    json_t *list = json_object_get(config, lists[i]);
+    json_object_foreach(list, role, token)
       if (!add_special(reading, token, mine)) return false;
+    json_array_foreach(list, k, token)
+      if (!add_special(reading, token, mine)) return false;
+  }
   return true;
 }
 

@@ -32,6 +32,7 @@ def a_config(r, pool):
     if r.random() < .3: config[f"{role}_token"] = r.choice([lambda c: c, lambda c: a_token(r, c) | {"__type": "AddedToken", "special": True}])(r.choice(pool))
   if r.random() < .5: config["added_tokens_decoder"] = {str(1000 + i): a_token(r, c) for i, c in enumerate(r.sample(pool, r.randrange(1, 4)))}
   if r.random() < .4: config[r.choice(["additional_special_tokens", "extra_special_tokens"])] = r.sample(pool, 2)
+  elif r.random() < .3: config["extra_special_tokens"] = {f"{name}_token": r.choice(pool) for name in ("image", "video")}
   return config
 
 

@@ -89,7 +89,7 @@ static void adds_what_stands_beside(void **state) {
   const char config[] =
       "{\"added_tokens_decoder\": {\"7\": {\"content\": \"<s>\", \"special\": true}, \"8\": {\"content\": "
       "\"<x>\", \"lstrip\": true}}, \"eos_token\": \"b\", \"pad_token\": {\"content\": \"<p>\"}, "
-      "\"mask_token\": null, \"additional_special_tokens\": [\"<y>\"]}";
+      "\"mask_token\": null, \"extra_special_tokens\": {\"image_token\": \"<y>\"}}";
   temporary_write("tokenizer_config.json", config, strlen(config));
   nxt_tokenizer *tokenizer = open_text("tokenizer.json", PAIRS(""));
   uint32_t id;
