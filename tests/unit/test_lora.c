@@ -174,6 +174,21 @@ static void excluded_modules_have_none(void **state) {
   nxc_arena_free(c.arena);
 }
 
+/* A rank above the features of an expert, on ranks that hold different experts. */
+static void ranks_may_be_larger_than_experts(void **state) {
+  (void)state;
+  static const char *const more[] = {"mesh.expert=2", "mesh.expert=2 optimizer.zero_stage=1",
+                                     "mesh.tensor=2"};
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+    char changes[160];
+    snprintf(changes, sizeof changes, "mesh.world=2 moe.experts=4 moe.top_k=2 lora.rank=100 %s", more[i]);
+    program_case c = program_good(changes);
+    assert_non_null(piece_named(
+        &c.out.plan, "base_model.model.model.layers.0.block_sparse_moe.experts.3.w2.lora_A.weight"));
+    program_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(frozen_parameters_have_no_gradient_and_no_state),
@@ -184,6 +199,7 @@ int main(void) {
       cmocka_unit_test(quantized_weights_are_small),
       cmocka_unit_test(names_are_judged),
       cmocka_unit_test(excluded_modules_have_none),
+      cmocka_unit_test(ranks_may_be_larger_than_experts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

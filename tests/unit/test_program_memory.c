@@ -343,12 +343,15 @@ static const char *const *odd_values(nxc_type type) {
 static void odd_values_are_judged(void **state) {
   (void)state;
   static const char *const bases[] = {"data.kind=text",
+                                      "mesh.world=2 mesh.expert=2 moe.experts=4 moe.top_k=2 "
+                                      "moe.shared_ffn_hidden=16 moe.capacity_factor=1.25 lora.rank=2",
                                       "moe.experts=4 moe.top_k=2 model.predict_depth=1 "
                                       "model.sliding_window=8 schedule.name=cosine lora.rank=2"};
-  for (size_t i = 0; i < 2 * NX_N_SETTINGS; i++) {
-    const nxc_setting_row *row = &nxc_setting_rows[i / 2];
+  enum { N_BASES = sizeof bases / sizeof *bases };
+  for (size_t i = 0; i < N_BASES * NX_N_SETTINGS; i++) {
+    const nxc_setting_row *row = &nxc_setting_rows[i / N_BASES];
     for (const char *const *value = odd_values(row->domain.type); *value != NULL; value++) {
-      program_case c = program_settings(bases[i % 2]);
+      program_case c = program_settings(bases[i % N_BASES]);
       if (nxc_settings_set_text(c.settings, row->path, *value, c.sink)) {
         nxc_settings_derive(c.settings, c.sink);
         c.ok = nxc_program_compile(c.settings, c.arena, c.sink, &c.out);

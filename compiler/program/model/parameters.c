@@ -310,7 +310,9 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
       piece->row = row;
       *(divides_columns ? &piece->column_start : &piece->row_start) = boxes[i].start;
       draw(t, piece, divides_columns ? rows + columns * n_tensor : rows * n_tensor + columns);
-      hold(graph, &piece->row_start, piece->logical_rows, (uint32_t)(expert / n_local));
+      int64_t most_rows =
+          piece->logical_rows > t->lora.rank ? piece->logical_rows : t->lora.rank; /* of an adapter */
+      hold(graph, &piece->row_start, most_rows, (uint32_t)(expert / n_local));
       if (t->model.family->tensors[boxes[i].part]->stacked) stack(piece, n_experts);
     }
   }

@@ -3,6 +3,7 @@
 
 #include "compiler/program/records/read.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,12 @@ static nxc_aux_scope scope_of(const nxc_settings *s) {
 static nxc_aux_over over_of(const nxc_settings *s) {
   if (nxc_is(s, NX_SETTING_MOE_AUX_LOSS_OVER, "step")) return NXC_AUX_OVER_STEP;
   return nxc_is(s, NX_SETTING_MOE_AUX_LOSS_OVER, "ranks") ? NXC_AUX_OVER_RANKS : NXC_AUX_OVER_MICRO_BATCH;
+}
+
+/* Of a loss that is added to the model's; what nothing can be divided by is none. */
+static double weight(const nxc_settings *s, nxc_setting_id id) {
+  double given = nxc_number(s, id);
+  return given < DBL_MIN ? 0 : given;
 }
 
 /* A loss that has no other beside it is the one. */
@@ -45,16 +52,16 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .correction_rate = nxc_number(s, NX_SETTING_MOE_CORRECTION_RATE),
                    .groups = nxc_int_or(s, NX_SETTING_MOE_GROUPS, 1),
                    .by_position = nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position"),
-                   .aux = nxc_number(s, NX_SETTING_MOE_AUX_LOSS_COEF),
-                   .z = nxc_number(s, NX_SETTING_MOE_Z_LOSS_COEF),
+                   .aux = weight(s, NX_SETTING_MOE_AUX_LOSS_COEF),
+                   .z = weight(s, NX_SETTING_MOE_Z_LOSS_COEF),
                    .aux_scope = scope_of(s),
                    .aux_over = over_of(s),
                    .gathers = nxc_is(s, NX_SETTING_MOE_DISPATCHER, "allgather"),
                    .random = nxc_flag(s, NX_SETTING_MOE_RANDOM_LOGITS),
                    .jitter = nxc_number_or(s, NX_SETTING_MOE_INPUT_JITTER, 0),
                    .buffer_factor = nxc_number(s, NX_SETTING_MOE_BUFFER_FACTOR)};
-  m.aux_sequence = nxc_number(s, NX_SETTING_MOE_SEQUENCE_AUX_LOSS_COEF);
-  m.aux_step = nxc_number(s, NX_SETTING_MOE_STEP_AUX_LOSS_COEF);
+  m.aux_sequence = weight(s, NX_SETTING_MOE_SEQUENCE_AUX_LOSS_COEF);
+  m.aux_step = weight(s, NX_SETTING_MOE_STEP_AUX_LOSS_COEF);
   merge_losses(&m);
   m.top_groups = m.groups > 1 ? nxc_int_or(s, NX_SETTING_MOE_TOP_GROUPS, m.groups) : m.groups;
   m.group_best = m.groups > 1 ? nxc_int_or(s, NX_SETTING_MOE_GROUP_BEST, 1) : 1;

@@ -106,14 +106,14 @@ bool nxc_training_has_room(const nxc_settings *settings, nxc_sink *sink) {
   return good;
 }
 
-/* Elements of all activations and of all parameters, roughly: below it no size overflows, and no machine is
- * near. */
+/* Elements of all activations, of all parameters and of a token in a layer, roughly: below it no size
+ * overflows, and no machine is near. */
 static bool fits(const nxc_training *t) {
   const nxc_model *m = &t->model;
   const nxc_layer_spec *layer = &m->specs[0];
   double tokens = (double)t->batch.micro * (double)m->sequence, hidden = (double)m->hidden;
   double heads = (double)layer->attention.heads * (double)layer->attention.head_dim;
-  double width = 16 * (hidden + (double)layer->ffn.width + heads);
+  double width = 16 * (hidden + (double)layer->ffn.width + heads), features = width;
   const nxc_mixture *e = m->mixture;
   if (e != NULL) {
     width += 16 * (double)e->shared_hidden;
@@ -122,7 +122,7 @@ static bool fits(const nxc_training *t) {
   double tables = 2 * hidden * ((double)m->vocab_padded + (double)m->learned_positions);
   double parameters = (double)m->layers * hidden * width + tables;
   double activations = (double)m->layers * tokens * width + tokens * (double)m->vocab_padded;
-  return activations < 1e15 && parameters < 1e15;
+  return activations < 1e15 && parameters < 1e15 && features < INT32_MAX;
 }
 
 /* ---- what no rule can say ---- */
@@ -236,9 +236,10 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   t->lora = nxc_lora_read(settings, t->model.family, nxc_settings_arena(settings));
   t->layout.kv_replica = nxc_layout_kv_copies(&t->layout, t->model.specs[0].attention.kv_heads);
   if (!fits(t)) {
-    nxc_report(sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_HIDDEN),
-               "make the model or its batches smaller",
-               "the model or its activations have more than 1e15 elements");
+    nxc_report(
+        sink, "NX3007", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_MODEL_HIDDEN),
+        "make the model or its batches smaller",
+        "the model or its activations have more than 1e15 elements, or a layer more than 1e8 features");
     return false;
   }
   return check_pattern(settings, sink, t) && check_sparsity(settings, sink, t);
