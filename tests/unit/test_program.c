@@ -298,6 +298,8 @@ static void what_cannot_run_is_refused(void **state) {
       {"model.attention_pattern=[sparse_fixed] model.sparse_block=1 model.sparse_global_blocks=3", "NX3016"},
       {"model.attention_pattern=[bslongformer] model.sparse_block=4 model.sparse_global_to=[1,2]", "NX3016"},
       {"model.predict_depth=1 model.position_embedding=learned", "NX3017"},
+      {"model.kv_heads=4 model.attention_gate=head model.latent_rank=8 model.latent_rope_dim=4", "NX3003"},
+      {"moe.experts=4 moe.aux_loss_coef=1e-2 moe.aux_loss_over=step moe.step_aux_loss_coef=1e-2", "NX3012"},
       {"run.reproducible=elastic precision.grad_accumulation=bf16", "NX3050"},
       {"batch.growth=[2@0,4@8]", "NX3025"},
       {"batch.growth=[1@0,8@8]", "NX3025"},
