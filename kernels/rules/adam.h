@@ -178,6 +178,34 @@ static inline void rule_ademamix(const rule_step *step, real *restrict p, real *
   }
 }
 
+/* Before the first step there was no other gradient. */
+static inline void rule_adan(const rule_step *step, real *restrict p, real *const *states,
+                             const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict d = states[1], *restrict v = states[2],
+                 *restrict before = states[3];
+  const double *number = step->number;
+  const real beta1 = (real)number[NX_adan_beta1], rest1 = (real)rule_rest(step, NX_adan_beta1);
+  const real beta2 = (real)number[NX_adan_beta2], rest2 = (real)rule_rest(step, NX_adan_beta2);
+  const real beta3 = (real)number[NX_adan_beta3], rest3 = (real)rule_rest(step, NX_adan_beta3);
+  const real scale = (real)step->scale, kept = (real)(1 / (1 + step->lr * step->decay));
+  const real rate = (real)(step->lr / rule_left(step, NX_adan_beta1));
+  const real ahead = (real)(step->lr * number[NX_adan_beta2] / rule_left(step, NX_adan_beta2));
+  const real root = (real)(1 / sqrt(rule_left(step, NX_adan_beta3))), epsilon = (real)number[NX_adan_epsilon];
+  const real differs = step->count > 1;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale, difference = differs * (gradient - before[i]);
+    real looked = gradient + beta2 * difference;
+    real first = beta1 * m[i] + rest1 * gradient, mean = beta2 * d[i] + rest2 * difference;
+    real second = beta3 * v[i] + rest3 * (looked * looked), length = rule_sqrt(second) * root + epsilon;
+    m[i] = first;
+    d[i] = mean;
+    v[i] = second;
+    before[i] = gradient;
+    p[i] = (p[i] - (rate * first + ahead * mean) / length) * kept;
+  }
+}
+
 /* Both moments are read as they are stored. */
 static inline real rule_anyprecision_update(real first, real second, real rate, real root, real epsilon) {
   return rate * (first / (rule_sqrt(second) * root + epsilon));

@@ -45,6 +45,7 @@ static const struct family {
     {"rule-madgrad", RULE("madgrad_wd") SET("optimizer.momentum", "0.9"), zero_rules, 2, true, &dp2},
     {"rule-signsgd", RULE("signsgd"), zero_rules, 2, true, &dp2},
     {"rule-ademamix", RULE("ademamix") SET("optimizer.slow_weight_warmup", "4"), zero_rules, 2, true, &dp2},
+    {"rule-adan", RULE("adan"), zero_rules, 2, true, &dp2},
     {"rule-cautious", RULE("adamw") SET("optimizer.cautious_decay", "true"), zero_rules, 2, true, &dp2},
     {"rule-uncorrected", RULE("adamw") SET("optimizer.bias_correction", "false"), zero_rules, 2, true, &dp2},
     {"rule-kahan",

@@ -165,6 +165,17 @@ def ademamix(p, g, state, lr, decay, count, beta1, beta2, epsilon, slow_beta, sl
     p[:] = p * (1 - lr * decay) - lr * (m / (1 - beta1**count) + weight * slow) / root
 
 
+def adan(p, g, state, lr, decay, count, beta1, beta2, beta3, epsilon):
+    """arXiv:2208.06677, as NeMo has it (nemo/core/optim/adan.py, without no_prox)."""
+    difference = g - state.get("before", g)
+    state["before"] = g.copy()
+    m = state["m"] = beta1 * state.get("m", 0) + (1 - beta1) * g
+    d = state["d"] = beta2 * state.get("d", 0) + (1 - beta2) * difference
+    v = state["v"] = beta3 * state.get("v", 0) + (1 - beta3) * (g + beta2 * difference) ** 2
+    root = np.sqrt(v) / np.sqrt(1 - beta3**count) + epsilon
+    p[:] = (p - (lr / (1 - beta1**count) * m + lr * beta2 / (1 - beta2**count) * d) / root) / (1 + lr * decay)
+
+
 def cautious_adamw(p, g, state, lr, decay, count, **numbers):
     old = p.copy()
     change = anyprecision(p, g, state, lr, decay, count, **numbers)
@@ -358,6 +369,7 @@ def cases():
     slow = {**adam, "slow_beta": 0.999, "slow_weight": 5.0}
     yield "ademamix", {**slow, "slow_beta_warmup": 0, "slow_weight_warmup": 0}, 1e-2, 0.1, ademamix, None
     yield "ademamix", {**slow, "slow_beta_warmup": 12, "slow_weight_warmup": 30}, 1e-2, 0.1, ademamix, None
+    yield "adan", {"beta1": 0.98, "beta2": 0.92, "beta3": 0.99, "epsilon": 1e-8}, 1e-2, 0.1, adan, None
     yield "cautious_adamw", adam, 1e-2, 0.3, cautious_adamw, None
     yield "cautious_signsgd", {}, 1e-3, 0.3, cautious_signsgd, None
     yield "onebitadam", {**adam, "freeze_step": 8}, 1e-3, 0.1, onebitadam, None
