@@ -82,12 +82,15 @@ kernel void update(OPERANDS) {
 #if N_STATES > 2
   step.states[2] = TYPE_X3;
 #endif
+#if N_STATES > 3
+  step.states[3] = TYPE_X4;
+#endif
   for (int turn = 0; turn < UPDATE_TURNS; turn++) {
     long first = (((long)get_group_id(0) * UPDATE_TURNS + turn) * LOCAL + (long)get_local_id(0)) * WIDTH;
     long n = min(XN(0) - first, (long)WIDTH), end = XN(0);
     if (n <= 0) return;
-    real p[WIDTH], states[3][WIDTH], gradients[WIDTH];
-    real *const rows[3] = {states[0], states[1], states[2]};
+    real p[WIDTH], states[4][WIDTH], gradients[WIDTH];
+    real *const rows[4] = {states[0], states[1], states[2], states[3]};
     STORE_WIDE(X0_WIDE(first, end), p);
     STORE_WIDE(GRADIENT_WIDE(first, end), gradients);
 #if N_STATES > 0
@@ -99,6 +102,9 @@ kernel void update(OPERANDS) {
 #if N_STATES > 2
     STORE_WIDE(X3_WIDE(first, end), states[2]);
 #endif
+#if N_STATES > 3
+    STORE_WIDE(X4_WIDE(first, end), states[3]);
+#endif
     RULE(&step, p, rows, gradients, WIDTH);
     KEEP_RUN(SET_Y0, TYPE_X0, 0, p[k])
 #if N_STATES > 0
@@ -109,6 +115,9 @@ kernel void update(OPERANDS) {
 #endif
 #if N_STATES > 2
     KEEP_RUN(SET_Y3, TYPE_X3, 3, states[2][k])
+#endif
+#if N_STATES > 3
+    KEEP_RUN(SET_Y4, TYPE_X4, 4, states[3][k])
 #endif
 #ifdef SET_COPY
     KEEP_RUN(SET_COPY, TYPE_COPY, 0, Y0(first + k))
