@@ -87,8 +87,9 @@ static uint64_t flops_of(const nxc_graph *graph, const nxc_operator_node *op, ui
                   *v = nxc_in(graph, op, first + 2);
   int64_t keys = k->dims[2], window = op->attrs[NX_attention_window].integer;
   if (window > 0 && window < keys) keys = 2 * window - window * window / keys;
-  int64_t features = n_key_products * q->dims[3] + n_value_products * v->dims[3];
-  return (uint64_t)(nxc_shape_rows(q) * features * keys);
+  uint64_t features = (uint64_t)(n_key_products * q->dims[3] + n_value_products * v->dims[3]), flops;
+  bool many = __builtin_mul_overflow((uint64_t)nxc_shape_rows(q) * features, (uint64_t)keys, &flops);
+  return many ? UINT64_MAX : flops; /* of lengths that are for looking at alone */
 }
 
 static uint64_t flops_attention(const nxc_graph *graph, const nxc_operator_node *op) {
