@@ -2,28 +2,24 @@
 #include "compiler/config/epoch_rows.h"
 
 #include "compiler/settings/recipes.h"
+#include "schema/index_head.h"
 #include "schema/packing.h"
+#include "schema/regular.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-enum { HEAD_BYTES = 34 };
 
 /* Tokens of each document, from an index (runtime/data/dataset.h); NULL where there is none whose documents
  * are a sequence each. The caller frees it. */
 static uint32_t *read_lengths(const char *path, uint64_t *n) {
-  static const char magic[9] = "MMIDIDX\0";
-  unsigned char head[HEAD_BYTES];
   struct stat status;
-  uint64_t n_borders = 0;
-  bool is_file = stat(path, &status) == 0 && S_ISREG(status.st_mode);
-  FILE *file = is_file ? fopen(path, "rb") : NULL;
+  nx_index_head head;
+  FILE *file = nx_regular_open(path);
   uint32_t *lengths = NULL;
-  bool good = file && fread(head, sizeof head, 1, file) == 1 && memcmp(head, magic, sizeof magic) == 0;
-  if (good) memcpy(n, head + 18, sizeof *n), memcpy(&n_borders, head + 26, sizeof n_borders);
-  good = good && *n > 0 && *n < (uint64_t)status.st_size / 4 && n_borders == *n + 1;
+  bool good = file && fstat(fileno(file), &status) == 0 && nx_index_head_read(file, &head);
+  if (good) *n = head.n_sequences;
+  good = good && *n > 0 && *n < (uint64_t)status.st_size / 4 && head.n_borders == *n + 1;
   if (good) lengths = malloc(*n * sizeof *lengths);
   if (lengths && fread(lengths, sizeof *lengths, *n, file) != *n) {
     free(lengths);

@@ -3,13 +3,14 @@
  * hold): what is read is how many tokens each sequence has. */
 #include "compiler/expression/expression_datasets.h"
 
+#include "schema/index_head.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
-enum { HEAD_BYTES = 34, SIZES_OF_A_READ = 4096 };
+enum { SIZES_OF_A_READ = 4096 };
 
 /* Sequences of the first share, as GPT-NeoX rounds: each share by itself, and what is too many at the end
  * taken from every border. */
@@ -49,14 +50,11 @@ static FILE *open_index(nxc_arena *arena, const char *prefix) {
 
 /* Tokens that the training reads of a dataset; below 0 where there is no index of that name. */
 static int64_t tokens_of(nxc_evaluation *e, const char *prefix, const nxc_value *split) {
-  static const char magic[9] = "MMIDIDX\0";
-  unsigned char head[HEAD_BYTES];
-  uint64_t version = 0, n = 0;
+  nx_index_head head;
   FILE *file = open_index(e->arena, prefix);
   if (file == NULL) return -1;
-  bool good = fread(head, sizeof head, 1, file) == 1 && memcmp(head, magic, sizeof magic) == 0;
-  if (good) memcpy(&version, head + sizeof magic, sizeof version), memcpy(&n, head + 18, sizeof n);
-  int64_t tokens = good && version == 1 ? count_tokens(file, first_share(n, split)) : -1;
+  bool good = nx_index_head_read(file, &head) && head.version == 1;
+  int64_t tokens = good ? count_tokens(file, first_share(head.n_sequences, split)) : -1;
   fclose(file);
   return tokens;
 }
