@@ -24,23 +24,16 @@ static void report_repair(nxc_arguments *to, const char *id, nxc_span at, const 
 /* Where two options stand: in one command of a script, in two of them, or in two texts. */
 typedef enum beside { IN_COMMAND, IN_SCRIPT, IN_FILES } beside;
 
-static const nxc_launch_word *word_at(const nxc_arguments *to, nxc_span at) {
-  for (size_t i = 0; to->words != NULL && i < to->words->n_items; i++) {
-    const nxc_launch_word *word = &to->words->items[i];
-    if (word->at.source == at.source && word->at.line == at.line && word->at.column == at.column) return word;
-  }
-  return NULL;
-}
-
-static beside how_beside(const nxc_arguments *to, nxc_span one, nxc_span other) {
-  if (one.source != other.source) return IN_FILES;
-  const nxc_launch_word *first = word_at(to, one), *last = word_at(to, other);
+static beside how_beside(const nxc_launch_word *first, const nxc_launch_word *last, const nxc_node *earlier,
+                         const nxc_node *node) {
+  if (earlier->key_at.source != node->key_at.source) return IN_FILES;
   return first != NULL && last != NULL && first->command != last->command ? IN_SCRIPT : IN_COMMAND;
 }
 
 /* Where both say the same, nothing is lost; where one file reads another, the last is meant to count, and of
  * two arrays of a script it may be. */
-static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name) {
+static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name,
+                         beside how) {
   static const struct {
     nxc_severity severity;
     const char *message, *fix;
@@ -53,7 +46,6 @@ static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_n
   const nxc_remark remark = {nxc_node_span(earlier), "the first one"};
   const nxc_value *first = nxc_node_value(to->arena, earlier), *last = nxc_node_value(to->arena, node);
   bool same = first != NULL && last != NULL && nxc_value_equal(first, last);
-  beside how = how_beside(to, earlier->key_at, node->key_at);
   const char *message = same ? "--%s is given twice, with the same value" : kinds[how].message;
   nxc_sink_report(to->sink, &(nxc_finding){.id = "NX5906",
                                            .severity = same ? NXC_SEVERITY_NOTE : kinds[how].severity,
@@ -68,13 +60,16 @@ void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nx
   const nxc_value key = nxc_string_value(name, strlen(name));
   nxc_node_set_key(node, &key, name, at);
   nxc_node *earlier = nxc_node_find_key(to->arena, to->map, &key);
+  void **giver = nxc_names_slot(to->givers, node->key, strlen(node->key));
+  const nxc_launch_word *first = *giver;
+  *giver = to->word;
   if (earlier == NULL) {
     nxc_node_append(to->arena, to->map, node);
     return;
   }
   bool gives_way =
       (to->over != NULL && earlier->key_at.source != to->over) || earlier->failed || node->failed;
-  if (!gives_way) report_twice(to, earlier, node, name);
+  if (!gives_way) report_twice(to, earlier, node, name, how_beside(first, to->word, earlier, node));
   nxc_node_replace(to->arena, earlier, node);
   nxc_node_set_key(node, &key, name, at);
 }
@@ -344,11 +339,11 @@ static const nxc_relative *relative_of(const nxc_arguments *to, const nxc_launch
 
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
   bool ended = false, many = false;
-  to->words = words;
   if (to->relative == NULL) to->relative = relative_of(to, words);
   for (size_t i = 0; i < words->n_items;) {
     many = many || is_many(words, i);
     const char *text = words->items[i].text;
+    to->word = &words->items[i];
     if (!ended && strcmp(text, "--") == 0) ended = ++i > 0;
     else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
     else if (is_many(words, i))
@@ -359,7 +354,7 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
     else i = report_strays(to, words, i, ended);
   }
   to->open = to->open || (many && to->map->n_children == 0); /* all options come from there */
-  to->words = NULL;
+  to->word = NULL;
 }
 
 void nxc_arguments_report_unknown(nxc_arguments *to, const char *program) {

@@ -281,8 +281,11 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
   nxc_node *root =
       nxc_node_new(arena, NXC_NODE_MAP, (nxc_span){.source = first, .line = 1, .column = 1, .length = 1});
   front f = {.texts = texts, .names = nxc_names_new(arena)};
-  f.to = (nxc_arguments){
-      .arena = arena, .sink = texts->sink, .dialect = nxc_dialect_find("megatron"), .map = root};
+  f.to = (nxc_arguments){.arena = arena,
+                         .sink = texts->sink,
+                         .dialect = nxc_dialect_find("megatron"),
+                         .map = root,
+                         .givers = nxc_names_new(arena)};
   assert(f.to.dialect != NULL);
   if (texts->first != NULL) read_source(&f, texts->first);
   for (size_t i = 0; i < texts->n_layers; i++) {
