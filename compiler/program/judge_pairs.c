@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/program/judge_pairs.h"
+#include "compiler/program/judge_parts.h"
 
 #include "compiler/program/records/demands.h"
 #include "schema/targets.h"
