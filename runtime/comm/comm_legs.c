@@ -47,8 +47,11 @@ void nxr_travel_plan(const nxr_collective *collective, nxr_travel *travel) {
   uint64_t first, n_part = undivided ? collective->spec.axis : part_of(collective, 0, &first);
   choose_legs(collective, travel);
   uint64_t n = n_places(collective, travel), most = n ? STAGING_BYTES / (n * x_size(collective)) : n_part;
+  travel->n_places = n;
+  travel->n_ahead = travel->legs[0]->apart && n_part > most && most / 2 >= LEAST_ROUND;
+  if (travel->n_ahead) most /= 2;
   if (most < LEAST_ROUND) most = LEAST_ROUND;
   travel->n_round = undivided || n_part < most ? n_part : most;
   travel->part_bytes = (travel->n_round * x_size(collective) + 63) / 64 * 64;
-  travel->staging_bytes = n * travel->part_bytes;
+  travel->staging_bytes = (1 + travel->n_ahead) * n * travel->part_bytes;
 }

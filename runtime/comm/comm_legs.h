@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes where when a collective is moved by messages: in legs, one after another, each of them in rounds.
  *
- * A round of a leg is up to n_steps messages each way; the next begins when all of them are complete. What a
- * step sends and receives is worked out when it is due, so nothing here has a table with a line for each
+ * A round of a leg is up to n_steps messages each way; the next begins when all of them are complete, or,
+ * where rounds are apart from each other, one earlier, so that messages travel while others are summed. What
+ * a step sends and receives is worked out when it is due, so nothing here has a table with a line for each
  * member. Where every member has something for every other the peers are rotated: in step s a member sends to
  * the (s + 1)-th behind it and receives from the (s + 1)-th before it, so that no member is written to by
  * several at once.
@@ -34,6 +35,7 @@ typedef struct nxr_message {
 
 typedef struct nxr_leg {
   const char *name;
+  bool apart; /* no round needs what another brought */
   uint32_t (*n_rounds)(const nxr_collective *collective);
   uint32_t (*n_steps)(const nxr_collective *collective);
   nxr_message (*receive)(const nxr_collective *collective, uint32_t round, uint32_t step);
@@ -51,7 +53,10 @@ typedef struct nxr_travel {
   uint32_t n_legs;
   uint64_t n_round;       /* elements of a member's part in a round */
   uint64_t part_bytes;    /* of the staging, for what goes in a round between two members */
-  uint64_t staging_bytes; /* [size] parts that are received, then [size] that are sent, where packed */
+  uint64_t n_places;      /* of the staging, for a round */
+  uint32_t n_ahead;       /* 1: two rounds are under way at once, in a half of the staging each */
+  uint64_t
+      staging_bytes; /* of a round: [size] parts that are received, then [size] that are sent, where packed */
   uint8_t *staging;       /* while it is under way */
   bool wants_room;        /* for it */
 } nxr_travel;

@@ -7,7 +7,7 @@
  *
  * Requests are made anew at each start: MPICH's persistent ones are no faster (tests/bench/requests_speed).
  * All that are under way are looked at together, since MPI looks at everything whichever it is asked for.
- * Of a round MOST_UNDER_WAY messages each way are under way at a time, in the order of its steps, so a
+ * MOST_UNDER_WAY messages each way are under way at a time, in the order of rounds and steps, so a
  * collective needs as many requests however large its group is. Parts that wait for each other stand in a
  * room that is lent while the collective is under way: there are few rooms, since a rank has few such
  * collectives under way at once. One that finds none waits for one, in the order of their starts. Those
@@ -21,7 +21,7 @@
 
 enum { MOST_UNDER_WAY = 16, N_ROOMS = 4, LOOKED_AT /* at once, for which MPICH needs no memory */ = 64 };
 
-/* The messages of a round that go one way. */
+/* The messages of a leg that go one way, round by round. */
 typedef struct lane {
   uint32_t n_begun, n_done;
   MPI_Request requests[MOST_UNDER_WAY]; /* of steps [n_done, n_begun), in turns */
@@ -31,6 +31,7 @@ typedef struct lane {
 typedef struct courier {
   nxr_travel travel; /* first */
   uint32_t leg, round, n_rounds, n_steps;
+  uint32_t n_open; /* rounds whose messages may begin */
   lane in, out;
 } courier;
 
@@ -172,8 +173,10 @@ static void send(const nxr_comm *comm, const nxr_collective *collective, const n
 static void fill_lane(const nxr_comm *comm, const nxr_collective *collective, lane *own, bool sends) {
   const courier *rider = courier_of(collective);
   const nxr_leg *leg = leg_of(rider);
-  for (; own->n_begun < rider->n_steps && own->n_begun < own->n_done + MOST_UNDER_WAY; own->n_begun++) {
-    nxr_message at = (sends ? leg->send : leg->receive)(collective, rider->round, own->n_begun);
+  uint32_t n = rider->n_open * rider->n_steps;
+  for (; own->n_begun < n && own->n_begun < own->n_done + MOST_UNDER_WAY; own->n_begun++) {
+    uint32_t round = own->n_begun / rider->n_steps, step = own->n_begun % rider->n_steps;
+    nxr_message at = (sends ? leg->send : leg->receive)(collective, round, step);
     MPI_Request *request = &own->requests[own->n_begun % MOST_UNDER_WAY];
     *request = MPI_REQUEST_NULL;
     own->peers[own->n_begun % MOST_UNDER_WAY] = at.position;
@@ -216,32 +219,45 @@ void nxr_messages_look(const nxr_comm *comm) {
   end_look(&at);
 }
 
-/* Begins further messages as earlier ones complete; true when all have. */
+/* Begins further messages as earlier ones complete; true when all of the round have. */
 static bool move_lane(const nxr_comm *comm, const nxr_collective *collective, lane *own, bool sends) {
-  uint32_t n_steps = courier_of(collective)->n_steps;
-  for (; own->n_done < n_steps; own->n_done++) {
+  const courier *rider = courier_of(collective);
+  uint32_t n = (rider->round + 1) * rider->n_steps;
+  for (; own->n_done < n; own->n_done++) {
     fill_lane(comm, collective, own, sends);
     if (own->requests[own->n_done % MOST_UNDER_WAY] != MPI_REQUEST_NULL) return false;
   }
   return true;
 }
 
-static void begin_round(const nxr_comm *comm, nxr_collective *collective) {
+/* The next round's messages. */
+static void open_round(const nxr_comm *comm, nxr_collective *collective) {
   courier *own = courier_of(collective);
   const nxr_leg *leg = leg_of(own);
-  if (leg->share) return;
-  if (own->round == 0) own->n_rounds = leg->n_rounds(collective), own->n_steps = leg->n_steps(collective);
-  own->in.n_begun = own->in.n_done = own->out.n_begun = own->out.n_done = 0;
-  if (leg->begin) leg->begin(collective, own->round);
+  uint32_t round = own->n_open;
+  if (round == own->n_rounds) return;
+  if (leg->begin) leg->begin(collective, round);
+  own->n_open++;
   fill_lane(comm, collective, &own->out, true); /* first: it takes its while */
   fill_lane(comm, collective, &own->in, false);
-  if (leg->meanwhile) leg->meanwhile(collective, own->round);
+  if (leg->meanwhile) leg->meanwhile(collective, round);
+}
+
+static void begin_leg(const nxr_comm *comm, nxr_collective *collective) {
+  courier *own = courier_of(collective);
+  const nxr_leg *leg = leg_of(own);
+  own->round = own->n_open = 0;
+  if (leg->share) return;
+  own->n_rounds = leg->n_rounds(collective), own->n_steps = leg->n_steps(collective);
+  own->in.n_begun = own->in.n_done = own->out.n_begun = own->out.n_done = 0;
+  open_round(comm, collective);
+  if (leg->apart && own->travel.n_ahead) open_round(comm, collective);
 }
 
 static void begin(nxr_comm *comm, nxr_collective *collective) {
   courier *own = courier_of(collective);
-  own->leg = own->round = 0;
-  begin_round(comm, collective);
+  own->leg = 0;
+  begin_leg(comm, collective);
 }
 
 static void p2p_start(nxr_comm *comm, nxr_collective *collective) {
@@ -253,7 +269,8 @@ static void p2p_start(nxr_comm *comm, nxr_collective *collective) {
 static bool round_complete(const nxr_comm *comm, nxr_collective *collective) {
   courier *own = courier_of(collective);
   bool received = move_lane(comm, collective, &own->in, false);
-  bool looks = received || own->out.n_begun < own->n_steps; /* else nothing depends on what was sent yet */
+  bool looks = received ||
+               own->out.n_begun < own->n_open * own->n_steps; /* else nothing depends on what was sent yet */
   bool sent = looks && move_lane(comm, collective, &own->out, true);
   const lane *late = received ? &own->out : &own->in;
   if (!received || !sent) collective->waits_for = late->peers[late->n_done % MOST_UNDER_WAY];
@@ -268,7 +285,7 @@ static bool move(nxr_comm *comm, nxr_collective *collective) {
   if (!round_complete(comm, collective)) return false;
   if (leg->end) leg->end(comm, collective, own->round);
   if (++own->round == own->n_rounds) return true;
-  begin_round(comm, collective);
+  open_round(comm, collective);
   return false;
 }
 
@@ -279,9 +296,9 @@ static bool p2p_progress(nxr_comm *comm, nxr_collective *collective) {
     begin(comm, collective);
   }
   if (!move(comm, collective)) return false;
-  own->leg++, own->round = 0;
+  own->leg++;
   if (own->leg < own->travel.n_legs) {
-    begin_round(comm, collective);
+    begin_leg(comm, collective);
     return false;
   }
   leave_room(comm, collective);

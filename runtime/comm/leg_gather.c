@@ -9,7 +9,7 @@ static nxr_message parts(const nxr_collective *collective, uint32_t from, uint32
   uint64_t first, last, n_last;
   if (n == 0) return (nxr_message){NULL, 0, peer};
   if (is_whole(collective))
-    return (nxr_message){received(collective, from), n * collective->travel->part_bytes, peer};
+    return (nxr_message){received(collective, 0, from), n * collective->travel->part_bytes, peer};
   part_of(collective, from, &first);
   n_last = part_of(collective, from + n - 1, &last);
   uint8_t *start = (uint8_t *)collective->spec.y + first * y_size(collective);
@@ -142,13 +142,13 @@ static nxr_message whole_send(const nxr_collective *collective, uint32_t round, 
 /* For the rounds to come. */
 static void whole_meanwhile(nxr_collective *collective, uint32_t round) {
   if (round > 0 || n_doublings(collective) == 1) return;
-  memcpy(received(collective, collective->group->position), collective->spec.x,
+  memcpy(received(collective, 0, collective->group->position), collective->spec.x,
          collective->spec.axis * x_size(collective));
 }
 
 static void whole_end(nxr_comm *comm, nxr_collective *collective, uint32_t round) {
   if (round + 1 < n_doublings(collective)) return;
-  for (uint32_t i = 0; i < collective->group->size; i++) collective->sources[i] = received(collective, i);
+  for (uint32_t i = 0; i < collective->group->size; i++) collective->sources[i] = received(collective, 0, i);
   collective->sources[collective->group->position] = collective->spec.x;
   nxr_comm_sum(comm, collective, collective->spec.y, collective->spec.axis);
 }

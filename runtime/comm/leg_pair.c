@@ -36,7 +36,7 @@ const nxr_leg nxr_leg_transfer = {.name = "transfer", .n_rounds = once, .n_steps
 
 static nxr_message any_receive(const nxr_collective *collective, uint32_t round, uint32_t step) {
   (void)step;
-  return (nxr_message){received(collective, 0), collective->spec.axis * sizeof(double),
+  return (nxr_message){received(collective, 0, 0), collective->spec.axis * sizeof(double),
                        before(collective, UINT32_C(1) << round)};
 }
 
@@ -53,7 +53,7 @@ static void any_begin(nxr_collective *collective, uint32_t round) {
 static void any_end(nxr_comm *comm, nxr_collective *collective, uint32_t round) {
   (void)comm, (void)round;
   double *own = collective->spec.y;
-  const double *other = (const double *)(const void *)received(collective, 0);
+  const double *other = (const double *)(const void *)received(collective, 0, 0);
   for (uint64_t i = 0; i < collective->spec.axis; i++)
     if (other[i] > own[i]) own[i] = other[i];
 }

@@ -22,13 +22,14 @@ static inline uint64_t y_size(const nxr_collective *collective) {
   return nx_dtype_bits(collective->spec.y_dtype) / 8;
 }
 
-static inline uint8_t *received(const nxr_collective *collective, uint32_t position) {
+static inline uint8_t *received(const nxr_collective *collective, uint32_t round, uint32_t position) {
   const nxr_travel *travel = collective->travel;
-  return travel->staging + position * travel->part_bytes;
+  uint64_t turn = travel->n_ahead && round % 2 ? travel->n_places : 0;
+  return travel->staging + (turn + position) * travel->part_bytes;
 }
 
-static inline uint8_t *packed(const nxr_collective *collective, uint32_t position) {
-  return received(collective, collective->group->size + position);
+static inline uint8_t *packed(const nxr_collective *collective, uint32_t round, uint32_t position) {
+  return received(collective, round, collective->group->size + position);
 }
 
 /* Elements of the part that a member sums, sends or receives, and which of x it begins with, where it stands

@@ -8,14 +8,14 @@ static nxr_message sum_receive(const nxr_collective *collective, uint32_t round,
   uint32_t from = before(collective, step + 1);
   uint64_t first, skip, n = part_of(collective, collective->group->position, &first);
   n = in_round(collective, n, round, &skip);
-  return (nxr_message){received(collective, from), n * x_size(collective), from};
+  return (nxr_message){received(collective, round, from), n * x_size(collective), from};
 }
 
 /* What stands in x for a member, in a round. */
 static uint8_t *terms_for(const nxr_collective *collective, uint32_t to, uint32_t round, uint64_t *n) {
   uint64_t first, skip;
   *n = in_round(collective, part_of(collective, to, &first), round, &skip);
-  if (x_is_cut(collective)) return packed(collective, to);
+  if (x_is_cut(collective)) return packed(collective, round, to);
   return (uint8_t *)collective->spec.x + (first + skip) * x_size(collective);
 }
 
@@ -29,20 +29,21 @@ static nxr_message sum_send(const nxr_collective *collective, uint32_t round, ui
 static void pack_parts(nxr_collective *collective, uint32_t round) {
   uint64_t skip, n = in_round(collective, collective->spec.outer * collective->n_slice, round, &skip);
   for (uint32_t to = 0; x_is_cut(collective) && to < collective->group->size; to++)
-    nxr_comm_pack(collective, to, skip, n, packed(collective, to));
+    nxr_comm_pack(collective, to, skip, n, packed(collective, round, to));
 }
 
 static void sum_end(nxr_comm *comm, nxr_collective *collective, uint32_t round) {
   uint32_t own = collective->group->position;
   uint64_t first, skip, n;
   in_round(collective, part_of(collective, own, &first), round, &skip);
-  for (uint32_t i = 0; i < collective->group->size; i++) collective->sources[i] = received(collective, i);
+  for (uint32_t i = 0; i < collective->group->size; i++)
+    collective->sources[i] = received(collective, round, i);
   collective->sources[own] = terms_for(collective, own, round, &n);
   uint64_t at = collective->spec.op == NX_OP_all_reduce ? first + skip : skip;
   if (n > 0) nxr_comm_sum(comm, collective, (uint8_t *)collective->spec.y + at * y_size(collective), n);
 }
 
-const nxr_leg nxr_leg_sum = {.name = "sum", .n_rounds = n_part_rounds, .n_steps = n_others,
+const nxr_leg nxr_leg_sum = {.name = "sum", .apart = true, .n_rounds = n_part_rounds, .n_steps = n_others,
                             .receive = sum_receive, .send = sum_send, .begin = pack_parts, .end = sum_end};
 
 /* ---- parts that are cut ---- */
@@ -52,8 +53,8 @@ static nxr_message exchange_receive(const nxr_collective *collective, uint32_t r
   uint32_t from = before(collective, step + 1);
   uint64_t first, skip, n = in_round(collective, part_of(collective, from, &first), round, &skip);
   uint8_t *place = (uint8_t *)collective->spec.y + (first + skip) * y_size(collective);
-  return (nxr_message){y_is_cut(collective) ? received(collective, from) : place, n * x_size(collective),
-                       from};
+  return (nxr_message){y_is_cut(collective) ? received(collective, round, from) : place,
+                       n * x_size(collective), from};
 }
 
 static nxr_message exchange_send(const nxr_collective *collective, uint32_t round, uint32_t step) {
@@ -78,9 +79,15 @@ static void exchange_end(nxr_comm *comm, nxr_collective *collective, uint32_t ro
   uint64_t skip, n = in_round(collective, collective->spec.outer * collective->n_slice, round, &skip);
   for (uint32_t from = 0; y_is_cut(collective) && from < collective->group->size; from++)
     if (from != collective->group->position)
-      nxr_comm_unpack(collective, from, skip, n, received(collective, from));
+      nxr_comm_unpack(collective, from, skip, n, received(collective, round, from));
 }
 
-const nxr_leg nxr_leg_exchange = {.name = "exchange", .n_rounds = n_part_rounds, .n_steps = n_others,
-                                 .receive = exchange_receive, .send = exchange_send, .begin = pack_parts,
-                                 .meanwhile = exchange_meanwhile, .end = exchange_end};
+const nxr_leg nxr_leg_exchange = {.name = "exchange",
+                                  .apart = true,
+                                  .n_rounds = n_part_rounds,
+                                  .n_steps = n_others,
+                                  .receive = exchange_receive,
+                                  .send = exchange_send,
+                                  .begin = pack_parts,
+                                  .meanwhile = exchange_meanwhile,
+                                  .end = exchange_end};
