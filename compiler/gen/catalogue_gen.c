@@ -369,5 +369,6 @@ int main(int argc, char **argv) {
   write_presets(&catalogue);
   write_rules(&catalogue);
   write_diagnostics(&catalogue);
+  nxc_arena_free(catalogue.arena);
   return EXIT_SUCCESS;
 }

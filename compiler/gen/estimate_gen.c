@@ -176,5 +176,6 @@ int main(int argc, char **argv) {
       printf("  {\"%s\", rows_of_%s, sizeof rows_of_%s / sizeof *rows_of_%s},\n", files[i].name,
              files[i].name, files[i].name, files[i].name);
   puts("};\nconst size_t nxc_n_system_tables = sizeof nxc_system_tables / sizeof *nxc_system_tables;");
+  nxc_arena_free(arena);
   return n_complaints > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

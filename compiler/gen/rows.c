@@ -3,6 +3,7 @@
 
 #include <cyaml/cyaml.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const cyaml_schema_value_t text_item = {
@@ -85,16 +86,44 @@ static const cyaml_schema_value_t file_schemas[GEN_N_KINDS] = {
     [GEN_FAMILY] = ROWS(family),
 };
 
-bool gen_file_read(gen_file *file, gen_kind kind, const char *path) {
-  static const cyaml_config_t config = {
-      .log_fn = cyaml_log, .log_level = CYAML_LOG_WARNING, .mem_fn = cyaml_mem, .flags = CYAML_CFG_NO_ALIAS};
-  *file = (gen_file){.path = path};
+static const cyaml_config_t config = {
+    .log_fn = cyaml_log, .log_level = CYAML_LOG_WARNING, .mem_fn = cyaml_mem, .flags = CYAML_CFG_NO_ALIAS};
+
+/* What was read, the last first: given back when the generator ends, however it does. */
+typedef struct reading {
+  gen_kind kind;
+  char *name;
+  void *rows;
+  unsigned n_rows;
+  struct reading *before;
+} reading;
+
+static reading *last;
+
+static void give_back(void) {
+  for (reading *r = last, *before; r != NULL; r = before) {
+    before = r->before;
+    cyaml_free(&config, &file_schemas[r->kind], r->rows, r->n_rows);
+    free(r->name);
+    free(r);
+  }
+}
+
+static char *name_of(const char *path) {
   const char *slash = strrchr(path, '/');
-  char *name = strdup(slash ? slash + 1 : path);
-  char *dot = name ? strrchr(name, '.') : NULL;
+  char *name = strdup(slash ? slash + 1 : path), *dot = name ? strrchr(name, '.') : NULL;
   if (dot != NULL) *dot = '\0';
-  file->name = name;
-  cyaml_err_t status = cyaml_load_file(path, &config, &file_schemas[kind], &file->rows, &file->n_rows);
-  if (status != CYAML_OK) fprintf(stderr, "%s: %s\n", path, cyaml_strerror(status));
-  return status == CYAML_OK;
+  return name;
+}
+
+bool gen_file_read(gen_file *file, gen_kind kind, const char *path) {
+  *file = (gen_file){.path = path};
+  reading *r = calloc(1, sizeof *r);
+  if (r == NULL || (last == NULL && atexit(give_back) != 0)) return free(r), false;
+  *r = (reading){.kind = kind, .name = name_of(path), .before = last};
+  last = r;
+  cyaml_err_t status = cyaml_load_file(path, &config, &file_schemas[kind], &r->rows, &r->n_rows);
+  if (status != CYAML_OK) return fprintf(stderr, "%s: %s\n", path, cyaml_strerror(status)), false;
+  file->name = r->name, file->rows = r->rows, file->n_rows = r->n_rows;
+  return true;
 }

@@ -150,7 +150,8 @@ typedef enum gen_kind {
   GEN_N_KINDS
 } gen_kind;
 
-/* Reads one file of this kind; prints what is wrong and returns false when it is none. */
+/* Reads one file of this kind; prints what is wrong and returns false when it is none. What a generator sets
+ * in a row is the row's own, as libcyaml's texts are. */
 bool gen_file_read(gen_file *file, gen_kind kind, const char *path);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/gen/values.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void gen_names_add(nxc_arena *arena, gen_names *to, const char *name) {
@@ -40,6 +41,13 @@ static gen_names optimizer_names(nxc_arena *arena) {
   return list;
 }
 
+/* As libcyaml gives its texts: the row owns them. */
+static void give_values(gen_setting *row, gen_names list) {
+  row->values = calloc(list.n, sizeof *row->values);
+  row->values_count = row->values == NULL ? 0 : list.n;
+  for (unsigned i = 0; i < row->values_count; i++) row->values[i] = strdup(list.names[i]);
+}
+
 void gen_take_values(gen_catalogue *catalogue, gen_names families) {
   const struct {
     const char *table;
@@ -50,11 +58,8 @@ void gen_take_values(gen_catalogue *catalogue, gen_names families) {
   const gen_file *file = &catalogue->files[GEN_SETTINGS][0];
   for (unsigned i = 0; i < file->n_rows; i++) {
     gen_setting *row = (gen_setting *)file->rows + i;
-    for (size_t k = 0; row->values_of != NULL && k < sizeof tables / sizeof *tables; k++) {
-      if (strcmp(row->values_of, tables[k].table) != 0) continue;
-      row->values = tables[k].list.names;
-      row->values_count = tables[k].list.n;
-    }
+    for (size_t k = 0; row->values_of != NULL && k < sizeof tables / sizeof *tables; k++)
+      if (strcmp(row->values_of, tables[k].table) == 0) give_values(row, tables[k].list);
     if (row->values_of != NULL && row->values_count == 0)
       gen_complain(catalogue, file, row->setting, "values_of: there is no table %s", row->values_of);
   }
