@@ -19,13 +19,14 @@ static const char usage[] =
     "  --format FORMAT      of findings: text, short, json, sarif, github or gitlab\n"
     "  -o OUTPUT            write this file instead of standard output\n"
     "  --model-config-out F  write the model's config.json too, for xorl, which reads the model there\n"
+    "  --force              replace what is there; else a converted configuration alone is replaced\n"
     "  --reveal             write secrets and values of environment variables too\n";
 
 typedef struct job {
   nxc_arena *arena;
   const nxc_options *options;
   const char *to, *output, *model_output;
-  bool reveal;
+  bool reveal, force;
 } job;
 
 static bool write_texts(const job *j, const nxc_conversion *conversion) {
@@ -57,7 +58,9 @@ static void report(const job *j, const nxc_conversion *conversion) {
 static int convert(const job *j) {
   const nxc_texts inputs = nxc_options_inputs(j->arena, j->options);
   if (!nxc_output_spares("convert", j->output, &inputs) ||
-      !nxc_output_spares("convert", j->model_output, &inputs))
+      !nxc_output_spares("convert", j->model_output, &inputs) ||
+      !nxc_output_may_replace("convert", "-o", j->output, NXC_OUTPUT_CONVERTED, j->force) ||
+      !nxc_output_may_replace("convert", "--model-config-out", j->model_output, NXC_OUTPUT_TEXT, j->force))
     return NXC_EXIT_USAGE;
   nxc_sink *sink = nxc_sink_new(j->arena);
   if (j->options->warnings_are_errors) nxc_sink_warnings_are_errors(sink);
@@ -100,6 +103,7 @@ int nxc_command_convert(int argc, char **argv) {
   const nxc_extra_option extras[] = {{.name = "--to", .text = &j.to},
                                      {.name = "-o", .text = &j.output},
                                      {.name = "--model-config-out", .text = &j.model_output},
+                                     {.name = "--force", .flag = &j.force},
                                      {.name = "--reveal", .flag = &j.reveal},
                                      {.name = NULL}};
   int status = NXC_EXIT_USAGE;

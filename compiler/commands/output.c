@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/output.h"
 
+#include "compiler/convert/convert.h"
 #include "schema/plan.h"
 
 #include <errno.h>
@@ -86,18 +87,36 @@ bool nxc_output_spares(const char *command, const char *path, const nxc_texts *i
   return true;
 }
 
-bool nxc_output_may_replace_plan(const char *command, const char *path) {
-  struct stat status;
-  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return true;
-  char magic[sizeof NX_PLAN_MAGIC - 1] = "";
+/* How what a command writes is known again. */
+static const struct {
+  const char *name, *begins; /* NULL: as any text may */
+  const char *in_line;       /* and has this in its first line */
+} likes[] = {[NXC_OUTPUT_PLAN] = {"plan", NX_PLAN_MAGIC, ""},
+             [NXC_OUTPUT_PICTURE] = {"picture", "<svg", ""},
+             [NXC_OUTPUT_PAGE] = {"page", "<!DOCTYPE html>", ""},
+             [NXC_OUTPUT_CONVERTED] = {"converted configuration", "# ", NXC_CONVERTED},
+             [NXC_OUTPUT_TEXT] = {NULL}};
+
+static bool is_like(const char *path, nxc_output_kind kind) {
+  char first[256] = "";
+  const char *begins = likes[kind].begins;
   int file = open(path, O_RDONLY | O_CLOEXEC);
-  bool is_plan = file >= 0 && read(file, magic, sizeof magic) == sizeof magic &&
-                 memcmp(magic, NX_PLAN_MAGIC, sizeof magic) == 0;
+  ssize_t n = file >= 0 ? read(file, first, sizeof first - 1) : -1;
   if (file >= 0) close(file);
-  if (!is_plan)
-    fprintf(stderr, "nxcfg %s: %s is there and is no plan, so it is not replaced: give -o another name\n",
-            command, path);
-  return is_plan;
+  if (n <= 0 || begins == NULL || strncmp(first, begins, strlen(begins)) != 0) return false;
+  first[strcspn(first, "\n")] = '\0';
+  return strstr(first, likes[kind].in_line) != NULL;
+}
+
+bool nxc_output_may_replace(const char *command, const char *option, const char *path, nxc_output_kind kind,
+                            bool forced) {
+  struct stat status;
+  bool is_file = path != NULL && stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+  if (!is_file || forced || is_like(path, kind)) return true;
+  const char *like = likes[kind].name, *or_force = kind >= NXC_OUTPUT_CONVERTED ? ", or --force" : "";
+  fprintf(stderr, "nxcfg %s: %s is there%s%s, so it is not replaced: give %s another name%s\n", command, path,
+          like ? " and is no " : "", like ? like : "", option, or_force);
+  return false;
 }
 
 bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, const void *bytes,

@@ -17,7 +17,18 @@ bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, c
 /* False, with a message, where the path is one of the files that the command reads. */
 bool nxc_output_spares(const char *command, const char *path, const nxc_texts *inputs);
 
-/* False, with a message, where the path is a file with content that is no plan: a configuration, say. */
-bool nxc_output_may_replace_plan(const char *command, const char *path);
+/* What a command writes, and replaces: its like, and nothing else that has content. Those from CONVERTED on have a
+ * --force; a TEXT has nothing that tells it from another's. */
+typedef enum nxc_output_kind {
+  NXC_OUTPUT_PLAN,
+  NXC_OUTPUT_PICTURE,
+  NXC_OUTPUT_PAGE,
+  NXC_OUTPUT_CONVERTED,
+  NXC_OUTPUT_TEXT
+} nxc_output_kind;
+
+/* False, with a message that names the option, where the path is a file that is not replaced. */
+bool nxc_output_may_replace(const char *command, const char *option, const char *path, nxc_output_kind kind,
+                            bool forced);
 
 #endif

@@ -258,23 +258,22 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
   return status;
 }
 
-/* What is written is of one FILE. A plan replaces a plan alone, and nothing a file that is read. */
+/* What is written is of one FILE, and replaces its like alone. */
 static bool may_write(const nxc_options *options, const wish *wished) {
   const struct {
     const char *option, *path;
-  } written[] = {{"--html", wished->html}, {"--svg", wished->svg}, {"-o", wished->output}};
-  nxc_arena *arena = nxc_arena_new();
-  const nxc_texts inputs = nxc_options_inputs(arena, options);
+    nxc_output_kind kind;
+  } written[] = {{"--html", wished->html, NXC_OUTPUT_PAGE},
+                 {"--svg", wished->svg, NXC_OUTPUT_PICTURE},
+                 {"-o", wished->output, NXC_OUTPUT_PLAN}};
   bool good = true;
   for (size_t i = 0; good && i < sizeof written / sizeof *written; i++) {
     if (written[i].path == NULL) continue;
     const char *option = written[i].option, *path = written[i].path;
     good = options->files.n_items <= 1;
     if (!good) fprintf(stderr, "nxcfg plan: %s takes one FILE; lay further files over it with -l\n", option);
-    else if (path == wished->output) good = nxc_output_may_replace_plan("plan", path);
-    else good = nxc_output_spares("plan", path, &inputs);
+    else good = nxc_output_may_replace("plan", option, path, written[i].kind, false);
   }
-  nxc_arena_free(arena);
   return good;
 }
 

@@ -53,6 +53,7 @@ static const void *map_plan(const char *path, uint64_t *n_bytes) {
 }
 
 static int draw(const nx_plan *plan, const char *path) {
+  if (!nxc_output_may_replace("show", "--svg", path, NXC_OUTPUT_PICTURE, false)) return NXC_EXIT_USAGE;
   char *picture = NULL;
   size_t n_bytes = 0;
   FILE *out = open_memstream(&picture, &n_bytes);

@@ -25,6 +25,7 @@ static const char usage[] =
     "  --top N              how many to print; 10 where nothing is said\n"
     "  --deadline SECONDS   stop then with the best so far\n"
     "  -o OUTPUT            write FILE with the best layout, its comments kept\n"
+    "  --force              replace what OUTPUT is\n"
     "  --format FORMAT      text, json, patch (a difference to FILE) or options (KEY=VALUE lines)\n"
     "  --assume KEY=VALUE   assume it where nothing gives it (repeatable)\n"
     "  --system NAME        estimate as if this system ran it, as megatron, neox, nxdt, xorl\n";
@@ -33,6 +34,7 @@ typedef struct job {
   nxc_arena *arena;
   nxc_options options;
   const char *output, *memory, *machine, *vary, *top, *deadline;
+  bool force;
   nxc_texts assume;
   nxc_estimate_request estimate;
   nxc_request request;
@@ -174,7 +176,9 @@ static int check_and_tune(job *j) {
   if (j->deadline != NULL && !is_number(j->deadline, false))
     return complain("--deadline takes seconds, more than 0, not ", j->deadline);
   const nxc_texts inputs = nxc_options_inputs(j->arena, &j->options);
-  if (!nxc_output_spares("tune", j->output, &inputs)) return NXC_EXIT_USAGE;
+  if (!nxc_output_spares("tune", j->output, &inputs) ||
+      !nxc_output_may_replace("tune", "-o", j->output, NXC_OUTPUT_TEXT, j->force))
+    return NXC_EXIT_USAGE;
   if (!nxc_estimate_read(j->arena, "tune", j->memory, j->machine, &j->estimate) ||
       !nxc_estimate_assume(j->arena, "tune", &j->assume, &j->estimate))
     return NXC_EXIT_USAGE;
@@ -184,6 +188,7 @@ static int check_and_tune(job *j) {
 int nxc_command_tune(int argc, char **argv) {
   job j = {.arena = nxc_arena_new()};
   const nxc_extra_option extras[] = {{.name = "-o", .text = &j.output},
+                                     {.name = "--force", .flag = &j.force},
                                      {.name = "--machine", .text = &j.machine},
                                      {.name = "--memory", .text = &j.memory},
                                      {.name = "--vary", .text = &j.vary},

@@ -209,7 +209,7 @@ static const char *comment(nxc_converter *c) {
   const nxc_conversion *out = c->out;
   nxc_buffer_puts(&text, "");
   if (!nxc_converter_stays(c))
-    nxc_buffer_puts(&text, nxc_arena_printf(c->arena, "# %s, converted by nxcfg from %s\n", c->dialect->name,
+    nxc_buffer_puts(&text, nxc_arena_printf(c->arena, "# %s" NXC_CONVERTED " %s\n", c->dialect->name,
                                             name_of_source(c->request)));
   if (out->filled != NULL && *out->filled != '\0')
     nxc_buffer_puts(&text, nxc_arena_printf(c->arena, "# Filled in, since %s demands it: %s\n",

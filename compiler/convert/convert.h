@@ -22,6 +22,9 @@ typedef struct nxc_conversion_request {
   bool reveal;            /* secrets, and values of the environment */
 } nxc_conversion_request;
 
+/* In the first line of a text in other words, between its dialect and where it comes from. */
+#define NXC_CONVERTED ", converted by nxcfg from"
+
 /* Something that the text does not say. */
 typedef struct nxc_unsaid {
   const char *name;  /* a setting, or an option of the first dialect; NULL: the reader refuses the text */

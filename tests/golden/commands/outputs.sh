@@ -40,13 +40,37 @@ fi
 
 cp $file "$work/own.yaml"
 ln "$work/own.yaml" "$work/same.yaml"
-for words in "convert $work/own.yaml --to nx -o $work/own.yaml" "plan $work/own.yaml --html $work/own.yaml" \
+for words in "convert $work/own.yaml --to nx -o $work/own.yaml" "convert $work/own.yaml --to nx --force -o $work/own.yaml" \
   "tune $work/own.yaml --machine h100 -o $work/own.yaml" "convert $work/own.yaml --to nx -o $work/same.yaml" "convert $file -l $work/own.yaml --to nx -o $work/own.yaml"; do
   # shellcheck disable=SC2086
   "$nxcfg" $words >/dev/null 2>"$work/message"
   [ $? = 2 ] && grep -q "is read here, so it is not replaced" "$work/message" && cmp -s $file "$work/own.yaml"
   result "${words%% *} does not write over what it reads" $?
 done
+
+# What is another's stays; its like is replaced; --force is asked for where nothing tells them apart.
+stays() { # MESSAGE WORDS...
+  message=$1 && shift
+  echo another >"$work/other"
+  "$nxcfg" "$@" "$work/other" >/dev/null 2>"$work/message"
+  [ $? = 2 ] && grep -q "$message" "$work/message" && [ "$(cat "$work/other")" = another ]
+  result "$1 leaves what is another's" $?
+}
+stays "is there and is no converted configuration, .* or --force" convert $file --to neox -o
+stays "is there, so it is not replaced: give --model-config-out another name, or --force" \
+  convert $file --to xorl --model-config-out
+stays "is there, so it is not replaced" tune $file --machine h100 -o
+stays "is there and is no page" plan $file --html
+stays "is there and is no picture" plan $file --svg
+stays "is there and is no picture" show "$work/plan" --svg
+"$nxcfg" convert $file --to neox -o "$work/again" >/dev/null 2>&1
+sed -i 's/^# neox/# /;$d' "$work/again"
+"$nxcfg" convert $file --to megatron -o "$work/again" >/dev/null 2>&1
+sed -n 1p "$work/again" | grep -q "^# megatron, converted"
+result "a converted configuration is replaced by another" $?
+"$nxcfg" convert $file --to neox -o "$work/other" --force >/dev/null 2>&1
+sed -n 1p "$work/other" | grep -q "^# neox, converted"
+result "--force replaces what is there" $?
 
 mkdir "$work/limited"
 for kept in "" "$work/plan"; do
@@ -78,9 +102,10 @@ if [ -c /dev/full ]; then
 fi
 "$nxcfg" show "$work/plan" --ops | grep -q " segment kind=constant "
 result "values of an enumeration are shown by their names" $?
-cp $file "$work/picture.svg"
+echo "<svg/>" >"$work/picture.svg"
+cp "$work/picture.svg" "$work/before.svg"
 (ulimit -f 0 && "$nxcfg" show "$work/plan" --svg "$work/picture.svg") >/dev/null 2>&1
-[ $? = 2 ] && cmp -s $file "$work/picture.svg"
+[ $? = 2 ] && cmp -s "$work/before.svg" "$work/picture.svg"
 result "a picture that cannot be written leaves what was there" $?
 "$nxcfg" show "$work" 2>&1 | grep -q "Is a directory"
 result "a folder is no plan" $?
