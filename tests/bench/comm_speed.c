@@ -106,13 +106,13 @@ static double lower_decile(double *us, int n) {
 }
 
 /* The same on all ranks. In turns, and so often that MPI's own buffers have been written before. */
-static nx_way fastest(bench *at, nx_op op, uint64_t n) {
+static nx_way fastest(bench *at, nx_op op, uint64_t n, int rounds) {
   nxr_collective *ways[NX_N_WAYS] = {NULL};
   double least[NX_N_WAYS];
   nx_way best = NX_WAY_DIRECT;
   for (nx_way way = 0; way < NX_N_WAYS; way++)
     if (nx_op_has_way(op, way)) ways[way] = bind(at, op, n, way);
-  for (int round = 0, n_rounds = n > FEW ? 4 : 64; round < n_rounds; round++)
+  for (int round = 0, n_rounds = n > FEW ? 4 : 2 * rounds; round < n_rounds; round++)
     for (nx_way way = 0; way < NX_N_WAYS; way++) {
       double us = ways[way] ? run_own(at, ways[way]) : 0;
       if (round == 0 || us < least[way]) least[way] = us;
@@ -125,7 +125,7 @@ static nx_way fastest(bench *at, nx_op op, uint64_t n) {
 static void measure(bench *at, nx_op op, uint64_t n, int n_rounds) {
   double own[MAX_ROUNDS], mpi[MAX_ROUNDS];
   if (at->arenas.segments) at->way = NX_WAY_DIRECT; /* none is used */
-  nx_way way = at->way < 0 ? fastest(at, op, n) : nx_op_has_way(op, (nx_way)at->way) ? (nx_way)at->way : 0;
+  nx_way way = at->way < 0 ? fastest(at, op, n, n_rounds) : nx_op_has_way(op, (nx_way)at->way) ? (nx_way)at->way : 0;
   nxr_collective *collective = bind(at, op, n, way);
   for (int round = -2; round < n_rounds; round++) { /* two that warm up */
     double mine = run_own(at, collective), other = run_mpi(at, op, n);
