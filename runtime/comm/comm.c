@@ -273,7 +273,11 @@ void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
   if (collective->active) {
     delay(comm);
     comm->told_s = 0;
-    while (!poll(comm, collective, pause.polls + 1, &patience)) nxr_pause_once(&pause);
+    for (uint64_t seen = comm->n_seen; !poll(comm, collective, pause.polls + 1, &patience);) {
+      if (comm->n_seen != seen) pause.naps = 0; /* they come, so more will */
+      seen = comm->n_seen;
+      nxr_pause_once(&pause);
+    }
   }
   if (patience.with != NX_NONE) atomic_store_explicit(&comm->pulse->waits_for, 0, memory_order_relaxed);
   nxr_staged_join(comm, collective);

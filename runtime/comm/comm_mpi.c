@@ -188,6 +188,7 @@ static void fill_lane(const nxr_comm *comm, const nxr_collective *collective, la
 typedef struct look {
   MPI_Request requests[LOOKED_AT], *places[LOOKED_AT];
   int n;
+  uint64_t n_seen; /* complete */
 } look;
 
 /* Where a message is complete there is no request any more. */
@@ -196,6 +197,7 @@ static void end_look(look *at) {
   MPI_Status unread[LOOKED_AT]; /* gcc takes MPI_STATUSES_IGNORE for an array that is too small */
   if (at->n > 0) MPI_Testsome(at->n, at->requests, &n_done, done, unread);
   for (int i = 0; i < n_done; i++) *at->places[done[i]] = MPI_REQUEST_NULL;
+  at->n_seen += (uint64_t)n_done;
   at->n = 0;
 }
 
@@ -208,8 +210,8 @@ static void look_at(look *at, lane *own) {
   }
 }
 
-void nxr_messages_look(const nxr_comm *comm) {
-  look at = {.n = 0};
+void nxr_messages_look(nxr_comm *comm) {
+  look at = {.n = 0, .n_seen = 0};
   for (uint32_t i = 0; i < comm->n_active; i++) {
     const nxr_collective *collective = comm->active[i];
     if (!collective->travel || collective->leaves) continue;
@@ -217,6 +219,7 @@ void nxr_messages_look(const nxr_comm *comm) {
     look_at(&at, &courier_of(collective)->out);
   }
   end_look(&at);
+  comm->n_seen += at.n_seen;
 }
 
 /* Begins further messages as earlier ones complete; true when all of the round have. */

@@ -117,6 +117,7 @@ struct nxr_comm {
   nxr_lead lead;
   uint64_t delay_state; /* of the random delays; 0: none */
   uint64_t n_starts;
+  uint64_t n_seen; /* messages that were found complete */
   uint64_t n_begun;  /* of them, those that a transport knows of */
   uint8_t **rooms;        /* [n_rooms] of room_bytes: comm_mpi.c's */
   bool *room_is_taken;
@@ -149,7 +150,7 @@ extern const nxr_transport nxr_transport_p2p;
 void nxr_messages_open(void);
 void nxr_messages_close(nxr_comm *comm);
 /* Finds which messages are complete, for the transport's next progress; under the lock. */
-void nxr_messages_look(const nxr_comm *comm);
+void nxr_messages_look(nxr_comm *comm);
 
 /* comm_thread.c: nothing where there is no thread. The lock is for all that is under way. */
 bool nxr_comm_thread_open(nxr_comm *comm, nxr_fault *fault);

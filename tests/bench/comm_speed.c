@@ -125,7 +125,9 @@ static nx_way fastest(bench *at, nx_op op, uint64_t n, int rounds) {
 static void measure(bench *at, nx_op op, uint64_t n, int n_rounds) {
   double own[MAX_ROUNDS], mpi[MAX_ROUNDS];
   if (at->arenas.segments) at->way = NX_WAY_DIRECT; /* none is used */
-  nx_way way = at->way < 0 ? fastest(at, op, n, n_rounds) : nx_op_has_way(op, (nx_way)at->way) ? (nx_way)at->way : 0;
+  nx_way way = at->way < 0                          ? fastest(at, op, n, n_rounds)
+               : nx_op_has_way(op, (nx_way)at->way) ? (nx_way)at->way
+                                                    : 0;
   nxr_collective *collective = bind(at, op, n, way);
   for (int round = -2; round < n_rounds; round++) { /* two that warm up */
     double mine = run_own(at, collective), other = run_mpi(at, op, n);
