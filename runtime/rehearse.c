@@ -49,11 +49,11 @@ void nxr_rehearse_report(const nxr_machine *machine, const nxr_options *options,
   if (options->log == NXR_LOG_JSON) {
     printf("{\"rank\":%u,\"ranks\":%u,\"stage\":%u,\"host\":%u,\"hosts\":%u,\"collectives\":%" PRIu64
            ",\"peers\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"requests\":%" PRIu64
-           ",\"resident_bytes\":%" PRIu64 ",\"of_files_bytes\":%" PRIu64
+           ",\"unwanted_bytes\":%" PRIu64 ",\"resident_bytes\":%" PRIu64 ",\"of_files_bytes\":%" PRIu64
            ",\"plan_s\":%.4f,\"mpi_s\":%.4f,\"bind_s\":%.4f}\n",
            world->rank, world->size, machine->stage, world->hosts[world->rank], world->n_hosts,
-           size.n_collectives, size.n_peers, size.n_messages, size.n_requests, resident, files, plan_s,
-           start_s, bind_s);
+           size.n_collectives, size.n_peers, size.n_messages, size.n_requests, size.unwanted_bytes, resident,
+           files, plan_s, start_s, bind_s);
     return;
   }
   printf("rank %u of %u alone: stage %u of %u, host %u of %u with %u ranks\n", world->rank, world->size,
@@ -63,6 +63,8 @@ void nxr_rehearse_report(const nxr_machine *machine, const nxr_options *options,
          "bound", size.n_by_messages, size.n_peers, size.n_collectives - size.n_by_messages);
   printf("  %-10s %14" PRIu64 " messages of all of them, in %" PRIu64 " requests\n", "messages",
          size.n_messages, size.n_requests);
+  printf("  %-10s %14" PRIu64 " bytes at most, of messages that come while this rank is late\n", "aside",
+         size.unwanted_bytes);
   printf("  %-10s %14" PRIu64 " bytes without memory for arenas and staging; %" PRIu64
          " are pages of files\n",
          "resident", resident, files);

@@ -20,7 +20,10 @@ static uint64_t planned_bytes(const nxr_machine *machine, uint32_t kind) {
   return nx_plan_stage_bytes(machine->plan, machine->stage, kind);
 }
 
-static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t staging, uint64_t copy,
+/* Of the rank that has most. */
+enum { WORKSPACE, STAGING, UNWANTED, COPY, N_FIGURES };
+
+static void report_json(const nxr_machine *machine, const uint64_t most[N_FIGURES],
                         double pss) {
   char plan_id[65];
   nx_hex(machine->plan->header->plan_id, plan_id);
@@ -33,13 +36,13 @@ static void report_json(const nxr_machine *machine, uint64_t workspace, uint64_t
            kind ? "," : "", nx_arena_name(kind), planned_bytes(machine, kind), machine->arenas->n_bytes[kind],
            machine->arenas->shared[kind] ? "true" : "false");
   printf("},\"mapped_bytes\":%" PRIu64 ",\"control_bytes\":%" PRIu64 ",\"workspace_bytes\":%" PRIu64
-         ",\"workspace_ceiling_bytes\":%" PRIu64 ",\"staging_bytes\":%" PRIu64 ",\"copy_bytes\":%" PRIu64
-         ",\"pss_bytes_all_ranks\":%.0f}\n",
-         nxr_arenas_bytes(machine->arenas), machine->arenas->control_bytes, workspace,
-         machine->plan->run->workspace_bytes, staging, copy, pss);
+         ",\"workspace_ceiling_bytes\":%" PRIu64 ",\"staging_bytes\":%" PRIu64 ",\"unwanted_bytes\":%" PRIu64
+         ",\"copy_bytes\":%" PRIu64 ",\"pss_bytes_all_ranks\":%.0f}\n",
+         nxr_arenas_bytes(machine->arenas), machine->arenas->control_bytes, most[WORKSPACE],
+         machine->plan->run->workspace_bytes, most[STAGING], most[UNWANTED], most[COPY], pss);
 }
 
-static void report_text(const nxr_machine *machine, uint64_t workspace, uint64_t staging, uint64_t copy,
+static void report_text(const nxr_machine *machine, const uint64_t most[N_FIGURES],
                         double pss) {
   printf("%u rank%s of %u thread%s, backend %s: %u operators bound, %u of them by ref\n",
          machine->world->size, machine->world->size == 1 ? "" : "s", machine->plan->run->n_threads,
@@ -52,24 +55,30 @@ static void report_text(const nxr_machine *machine, uint64_t workspace, uint64_t
   printf("  %-10s %14" PRIu64 " bytes on each rank%s, as planned\n", "arenas",
          nxr_arenas_bytes(machine->arenas),
          machine->backend->host_addressable ? "" : ", in its device's memory");
-  printf("  %-10s %14" PRIu64 " bytes of at most %" PRIu64 "\n", "workspace", workspace,
+  printf("  %-10s %14" PRIu64 " bytes of at most %" PRIu64 "\n", "workspace", most[WORKSPACE],
          machine->plan->run->workspace_bytes);
-  if (staging) printf("  %-10s %14" PRIu64 " bytes of the host for messages\n", "staging", staging);
-  if (copy)
+  if (most[STAGING])
+    printf("  %-10s %14" PRIu64 " bytes of the host for messages\n", "staging", most[STAGING]);
+  if (most[UNWANTED])
+    printf("  %-10s %14" PRIu64 " bytes at most, of messages for a rank that is late\n", "aside",
+           most[UNWANTED]);
+  if (most[COPY])
     printf("  %-10s %14" PRIu64 " bytes of a checkpoint, while it is written (checkpoint.async)\n", "copy",
-           copy);
+           most[COPY]);
   printf("  %-10s %14.0f bytes (PSS, all ranks)\n", "resident", pss);
 }
 
 void nxr_report_memory(const nxr_machine *machine, uint64_t copy_bytes, nxr_log log) {
-  uint64_t most[3] = {machine->backend->workspace_bytes(machine->device),
-                      nxr_comm_staging_bytes(machine->comm), copy_bytes};
+  uint64_t most[N_FIGURES] = {[WORKSPACE] = machine->backend->workspace_bytes(machine->device),
+                              [STAGING] = nxr_comm_staging_bytes(machine->comm),
+                              [UNWANTED] = nxr_comm_measure(machine->comm).unwanted_bytes,
+                              [COPY] = copy_bytes};
   double pss = read_pss_bytes();
-  nxr_world_max(machine->world, most, 3);
+  nxr_world_max(machine->world, most, N_FIGURES);
   nxr_world_sum(machine->world, &pss, 1);
   if (machine->world->rank != 0 && !machine->world->alone) return;
   if (log == NXR_LOG_JSON)
-    report_json(machine, most[0], most[1], most[2], pss);
+    report_json(machine, most, pss);
   else
-    report_text(machine, most[0], most[1], most[2], pss);
+    report_text(machine, most, pss);
 }

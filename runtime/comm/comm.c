@@ -316,16 +316,6 @@ uint64_t nxr_comm_copied_bytes(const nxr_comm *comm) {
   return comm->copied_bytes;
 }
 
-nxr_comm_size nxr_comm_measure(const nxr_comm *comm) {
-  nxr_comm_size size = {.n_collectives = comm->n_bound};
-  bool *is_peer = calloc(comm->world->size, sizeof *is_peer);
-  for (const nxr_collective *at = comm->last; is_peer && at; at = at->next)
-    if (at->transport && at->transport->measure) at->transport->measure(at, &size, is_peer);
-  for (uint32_t rank = 0; is_peer && rank < comm->world->size; rank++) size.n_peers += is_peer[rank];
-  free(is_peer);
-  return size;
-}
-
 /* ---- for the transports ---- */
 
 void nxr_comm_sum(nxr_comm *comm, const nxr_collective *collective, void *y, uint64_t n) {

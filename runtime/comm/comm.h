@@ -86,6 +86,7 @@ typedef struct nxr_comm_size {
   uint64_t n_collectives, n_by_messages; /* transfers are counted too */
   uint64_t n_messages, n_requests;       /* of all of them; requests that there is room for */
   uint64_t n_peers;                      /* ranks to which or from which messages go */
+  uint64_t unwanted_bytes; /* the most that MPI sets aside of what comes before this rank wants it */
 } nxr_comm_size;
 nxr_comm_size nxr_comm_measure(const nxr_comm *comm);
 /* Memory beyond arenas and control that the message transport holds. */

@@ -25,7 +25,7 @@
 
 #include "runtime/comm/comm_transport.h"
 
-enum { NXR_MOST_LEGS = 3 };
+enum { NXR_MOST_LEGS = 3, NXR_MOST_UNDER_WAY = 16 /* messages of a leg, each way */ };
 
 typedef struct nxr_message {
   void *bytes;

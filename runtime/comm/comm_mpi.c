@@ -19,7 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_UNDER_WAY = 16, N_ROOMS = 4, LOOKED_AT /* at once, for which MPICH needs no memory */ = 64 };
+enum {
+  MOST_UNDER_WAY = NXR_MOST_UNDER_WAY,
+  N_ROOMS = 4,
+  LOOKED_AT /* at once, for which MPICH needs no memory */ = 64
+};
 
 /* The messages of a leg that go one way, round by round. */
 typedef struct lane {
@@ -308,27 +312,4 @@ static bool p2p_progress(nxr_comm *comm, nxr_collective *collective) {
   return true;
 }
 
-static void p2p_measure(const nxr_collective *collective, nxr_comm_size *size, bool *is_peer) {
-  courier *own = courier_of(collective);
-  uint8_t nowhere = 0;
-  size->n_by_messages++;
-  size->n_requests += 2 * MOST_UNDER_WAY;
-  own->travel.staging = &nowhere; /* addresses are worked out, and not used */
-  for (uint32_t l = 0; l < own->travel.n_legs; l++) {
-    const nxr_leg *leg = own->travel.legs[l];
-    for (uint32_t round = 0; !leg->share && round < leg->n_rounds(collective); round++)
-      for (uint32_t step = 0; step < leg->n_steps(collective); step++) {
-        const nxr_message ends[] = {leg->receive(collective, round, step),
-                                    leg->send(collective, round, step)};
-        for (int i = 0; i < 2; i++) {
-          if (ends[i].n_bytes == 0) continue;
-          size->n_messages++;
-          is_peer[collective->group->members[ends[i].position]] = true;
-        }
-      }
-  }
-  own->travel.staging = NULL;
-}
-
-const nxr_transport nxr_transport_p2p = {"p2p",        p2p_bind,   p2p_start,
-                                         p2p_progress, p2p_unbind, p2p_measure};
+const nxr_transport nxr_transport_p2p = {"p2p", p2p_bind, p2p_start, p2p_progress, p2p_unbind};

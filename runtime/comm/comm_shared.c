@@ -178,4 +178,4 @@ static bool shared_progress(nxr_comm *comm, nxr_collective *collective) {
 }
 
 const nxr_transport nxr_transport_shared = {"shared", shared_bind, shared_start, shared_progress,
-                                            shared_unbind, NULL};
+                                            shared_unbind};

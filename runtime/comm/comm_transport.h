@@ -54,8 +54,6 @@ typedef struct nxr_transport {
   void (*start)(nxr_comm *comm, nxr_collective *collective);
   bool (*progress)(nxr_comm *comm, nxr_collective *collective);
   void (*unbind)(nxr_comm *comm, nxr_collective *collective);
-  /* Adds its messages and requests, and marks the ranks that they are for. */
-  void (*measure)(const nxr_collective *collective, nxr_comm_size *size, bool *is_peer);
 } nxr_transport;
 
 /* Where the operands are a device's: spec.x and spec.y are copies on the host. */

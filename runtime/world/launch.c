@@ -11,7 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { LEAST_SHARED_BYTES = 8 << 20 }; /* of MPI itself */
+enum { LEAST_SHARED_BYTES = 8 << 20 /* of MPI itself */, MOST_UNANNOUNCED = 4 << 20 };
 
 static unsigned long launcher_number(const char *name, unsigned long otherwise) {
   const char *text = getenv(name);
@@ -62,6 +62,17 @@ static bool has_rdma(void) {
 void nxr_launch_choose_messages(void) {
   bool one_host = nxr_launch_ranks() <= nxr_launch_local_ranks();
   if (!one_host && !has_rdma()) setenv("UCX_RNDV_THRESH", "4m", 0);
+}
+
+uint64_t nxr_launch_unannounced_bytes(void) {
+  static const char units[] = "kmg";
+  const char *text = getenv("UCX_RNDV_THRESH");
+  if (text == NULL) return MOST_UNANNOUNCED; /* UCX's own choice is less */
+  char *end;
+  uint64_t n = strtoull(text, &end, 10);
+  const char *unit = *end ? strchr(units, *end | 0x20) : NULL;
+  if (end == text || (*end && unit == NULL)) return UINT64_MAX; /* inf, auto, one for each way */
+  return unit ? n << (10 * (unit - units + 1)) : n;
 }
 
 void nxr_launch_prepare(const nx_run *run, char **argv) {

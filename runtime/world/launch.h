@@ -19,6 +19,8 @@ void nxr_launch_look_around(void);
 /* Between hosts without RDMA: from which size on MPI's messages are announced before they are sent, unless
  * UCX_RNDV_THRESH says it. */
 void nxr_launch_choose_messages(void);
+/* The largest message that is not announced, or more. */
+uint64_t nxr_launch_unannounced_bytes(void);
 /* The OpenMP library reads how its threads wait when it is loaded, and by default they spin for milliseconds,
  * which ruins a run as soon as another process wants a core. So a run of several threads starts itself again,
  * once, with threads that spin briefly and then sleep, or sleep at once where they are more than the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives on real ranks: mpiexec -n N comm_check [late window|late messages|stress SECONDS|tags N|meet
- * ...|device alive|device silent].
+ * ...|aside|device alive|device silent].
  *
  * Every operator, type, axis and a spread of sizes, over a tensor group, a data group and all ranks, through
  * the shared window and through messages, against sums made here in coordinate order; bit for bit, with
@@ -10,8 +10,9 @@
  * With `late` the last rank never comes, and the others must end by the deadline. With `stress` the ranks run
  * tiny collectives against each other without ever meeting in between, each with pauses of its own, and write
  * into the operands again as soon as a wait allows: a flag that comes early shows as a wrong number, one that
- * is lost as a deadline. With `tags N` MPI has none above N. With `device` a rank waits for a device that
- * works longer than the deadline, or stands still. */
+ * is lost as a deadline. With `tags N` MPI has none above N. With `aside` the last
+ * rank comes late, and what MPI keeps for it until then is no more than was said. With `device` a rank waits
+ * for a device that works longer than the deadline, or stands still. */
 #include "tests/e2e/comm_bench.h"
 #include "tests/e2e/count_allocations.h"
 
@@ -186,6 +187,50 @@ static void be_late(nxr_world *world, const nx_plan *plan, bool use_window) {
   nxr_comm_wait(at.comm, at.cases[0].collective);
 }
 
+static uint64_t anonymous_bytes(void) {
+  char line[256];
+  unsigned long long kibibytes = 0;
+  FILE *file = fopen("/proc/self/status", "r");
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "RssAnon: %llu", &kibibytes) == 1) break;
+  if (file) fclose(file);
+  return kibibytes << 10;
+}
+
+/* The last rank looks at its messages, and wants none of them for a while. */
+static bool keep_aside(nxr_world *world, const nx_plan *plan) {
+  enum { N_GATHERED = 3 << 17 /* fp32: less than is announced */, N_LOOKS = 3000, POOLS = 2 << 20 };
+  static bench at;
+  at = (bench){.world = world, .plan = plan};
+  open_bench(&at, true, 60);
+  for (uint32_t c = 0; c < MOST_UNDER_WAY; c++) {
+    bench_add_case(&at, NX_OP_all_gather, NX_NONE, NX_f32, NX_f32, 1, N_GATHERED, 1, false);
+    bench_fill_case(&at, c, 0);
+    memset(at.cases[c].spec.y, 1, at.cases[c].n_y * sizeof(float));
+  }
+  nxr_comm_vote(at.comm, false);
+  uint64_t said = nxr_comm_measure(at.comm).unwanted_bytes, before = anonymous_bytes(), n_wrong = 0;
+  bool late = world->rank + 1 == world->size;
+  for (uint32_t c = 0; !late && c < MOST_UNDER_WAY; c++) nxr_comm_start(at.comm, at.cases[c].collective);
+  for (int i = 0; late && i < N_LOOKS; i++) {
+    int is_there;
+    MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+    usleep(500);
+  }
+  uint64_t kept = anonymous_bytes() - before;
+  for (uint32_t c = 0; late && c < MOST_UNDER_WAY; c++) nxr_comm_start(at.comm, at.cases[c].collective);
+  for (uint32_t c = 0; c < MOST_UNDER_WAY; c++) {
+    nxr_comm_wait(at.comm, at.cases[c].collective);
+    n_wrong += bench_count_wrong(&at, c, 0);
+  }
+  bool well = !late || (kept <= said + said / 8 + POOLS && kept > said / 2);
+  if (late)
+    printf("aside: %llu bytes kept of %llu said, %llu wrong\n", (unsigned long long)kept,
+           (unsigned long long)said, (unsigned long long)n_wrong);
+  close_bench(&at);
+  return well && n_wrong == 0;
+}
+
 /* A meeting to which one rank comes five deadlines late, with signs of life or without. */
 static void meet_late(nxr_world *world, bool first, bool alive) {
   enum { N_SIGNS = 100 };
@@ -263,6 +308,7 @@ static bool run_checks(nxr_world *world, const nx_plan *plan, int argc, char **a
     meet_late(world, strcmp(argv[2], "first") == 0, strcmp(argv[3], "alive") == 0);
     return true;
   }
+  if (argc == 2 && strcmp(argv[1], "aside") == 0) return keep_aside(world, plan);
   if (argc == 3 && strcmp(argv[1], "device") == 0)
     return wait_for_device(world, plan, strcmp(argv[2], "alive") == 0);
   if (argc == 3 && strcmp(argv[1], "stress") == 0) {

@@ -33,6 +33,9 @@ for rank in 0 5000 16383; do
   [ "$(number requests)" -lt 4096 ]
   report 'and with few requests, whatever the size of its groups' $?
 done
+[ "$(number unwanted_bytes)" -gt 0 ] && [ "$(UCX_RNDV_THRESH=1k "$nxrun" big.bin --dry-run --log json --as 5000/16384 |
+  tr ',{}' '\n\n\n' | sed -n 's/^"unwanted_bytes"://p' | head -n 1)" -lt "$(number unwanted_bytes)" ]
+report 'what MPI may set aside is said, and is less where more is announced' $?
 expect 'for people' 0 '^rank 5000 of 16384 alone: stage 4 of 16, host 625 of 2048 with 8 ranks$' \
   "$nxrun" big.bin --dry-run --as 5000/16384
 
