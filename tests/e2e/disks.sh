@@ -135,5 +135,23 @@ on_slow_disk within false 0 manifest.json
 [ $? -eq 1 ] && says_rank 0 20 manifest.json
 report 'the manifest' $?
 
+
+# A quota of bytes: the kernels of tests seldom have any.
+has_quota() { # CALL PLAN STATUS PATTERN
+  "$nxcfg" plan base.yaml --set nx:checkpoint.on_failure=$2 --set nx:run.log_every=10 -o $2.bin >out 2>&1 || exit 99
+  rm -rf disk/run
+  timeout -s KILL 60 "$mpiexec" -genv LD_PRELOAD "$slow" -genv NX_QUOTA_AT "$1" -genv NX_SLOW_RANKS 1 -genv NX_SLOW_PART step-000040 \
+    -n 2 "$nxrun" $2.bin --dir disk/run --stop-after 50 >out 2>&1
+  [ $? -eq "$3" ] && grep -q "$4" out && [ -e disk/run/checkpoints/step-000020/manifest.json ] &&
+    ! ls disk/run/checkpoints | grep -q step-000040
+  report "a quota that $1 tells, $2" $?
+}
+for call in pwrite fsync; do
+  has_quota $call end 1 'cannot write .*step-000040.*Disk quota exceeded'
+  has_quota $call continue 0 'Disk quota exceeded.*; the training goes on'
+  grep -q '^step 50/' out && [ -e disk/run/checkpoints/step-000050/manifest.json ]
+  report 'to its end, which is saved' $?
+done
+
 breaks 'a disk that is gone' end 1 'No such file or directory' umount -l disk
 finish

@@ -2,8 +2,10 @@
 /* A disk that stands still before the file NX_SLOW_UNTIL is there, for the ranks in NX_SLOW_RANKS ("01"):
  * nothing is written for good where the name has NX_SLOW_PART in it, and nothing comes of what is mapped
  * where it has NX_STUCK_PART; of that, where NX_STUCK_WHEN names a file, from when it is there. Who waits for
- * a write has page faults meanwhile, as one that still copies. Loaded before a program (LD_PRELOAD). */
+ * a write has page faults meanwhile, as one that still copies. Or one that has a quota, which the call NX_QUOTA_AT says
+ * (pwrite; fsync, as NFS does), of what has NX_SLOW_PART in its name. Loaded before a program (LD_PRELOAD). */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -42,9 +44,22 @@ static void await_with_faults(const char *file) {
   }
 }
 
+static bool is_over_quota(int file, const char *call) {
+  const char *at = getenv("NX_QUOTA_AT");
+  return at && strcmp(at, call) == 0 && stands_still(file, getenv("NX_SLOW_PART"));
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t n_bytes, off_t from) {
+  static ssize_t (*real)(int, const void *, size_t, off_t);
+  if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "pwrite");
+  if (is_over_quota(file, "pwrite")) return errno = EDQUOT, -1;
+  return real(file, bytes, n_bytes, from);
+}
+
 int fsync(int file) {
   static int (*real)(int);
   if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "fsync");
+  if (is_over_quota(file, "fsync")) return errno = EDQUOT, -1;
   if (stands_still(file, getenv("NX_SLOW_PART"))) await_with_faults(getenv("NX_SLOW_UNTIL"));
   return real(file);
 }
