@@ -155,20 +155,35 @@ static bool has_part(const nxc_training *t, nxc_part part) {
   }
 }
 
+/* A part that stands in one tensor with this one, and that the model lacks. */
+static bool find_lone(const nxc_training *t, nxc_part part, nxc_part *missing) {
+  const nxc_tensor_row *tensor = t->model.family->tensors[part];
+  for (*missing = 0; *missing < NXC_N_PARTS; ++*missing)
+    if (t->model.family->tensors[*missing] == tensor && !has_part(t, *missing)) return true;
+  return false;
+}
+
+/* Why the family's checkpoints cannot hold a part; NULL: they can. */
+static const char *why_not_held(nxc_arena *arena, const nxc_training *t, nxc_part part) {
+  const nxc_tensor_row *tensor = t->model.family->tensors[part];
+  nxc_part missing;
+  if (tensor == NULL) return "has no such part";
+  if (tensor->layout == NXC_LAYOUT_GROUPS && t->layout.kv_replica > 1)
+    return "holds the parts of each key head together, which several ranks here have copies of";
+  if (find_lone(t, part, &missing))
+    return nxc_arena_printf(arena, "holds it in one tensor with the %s, and this model has none",
+                            nxc_part_name(missing));
+  return NULL;
+}
+
 /* What a checkpoint cannot hold under the family's names. */
 static bool judge_names(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
-  const nxc_family *family = t->model.family;
   for (nxc_part part = 0; part < NXC_N_PARTS; part++) {
-    if (!has_part(t, part)) continue;
-    const nxc_tensor_row *tensor = family->tensors[part];
-    bool copied = tensor != NULL && tensor->layout == NXC_LAYOUT_GROUPS && t->layout.kv_replica > 1;
-    if (tensor != NULL && !copied) continue;
-    const char *why =
-        copied ? "holds the parts of each key head together, which several ranks here have copies of"
-               : "has no such part";
+    const char *why = has_part(t, part) ? why_not_held(nxc_settings_arena(s), t, part) : NULL;
+    if (why == NULL) continue;
     nxc_report(sink, "NX3006", NXC_SEVERITY_ERROR, nxc_settings_span(s, NX_SETTING_MODEL_CHECKPOINT_NAMES),
                "choose another family as model.checkpoint_names",
-               "checkpoints of %s cannot hold this model's %s: the family %s", family->name,
+               "checkpoints of %s cannot hold this model's %s: the family %s", t->model.family->name,
                nxc_part_name(part), why);
     return false;
   }

@@ -80,6 +80,7 @@ static const struct family {
     {"tied", SET("model.tied_embeddings", "true"), few, 3},
     {"separate-qkv", SET("model.fused_qkv", "false"), few, 3},
     {"gpt2", GPT2 SET("model.tied_embeddings", "true"), few, 3},
+    {"gpt2-separate-qkv", GPT2 SET("model.fused_qkv", "false"), few, 3},
     {"one-tensor", SET("model.checkpoint_names", "phi3"), few, 3},
     {"one-tensor-grouped",
      SET("model.checkpoint_names", "gpt_neox") SET("model.activation", "gelu") SET("model.bias", "true"), few,

@@ -86,6 +86,7 @@ static const char *const program_layouts[] = {
     "mesh.world=4 mesh.tensor=2 model.position_embedding=learned model.bias=true "
     "model.normalization=layernorm "
     "model.activation=gelu_tanh model.tied_embeddings=true sequence_parallel=true optimizer.zero_stage=1",
+    "model.position_embedding=learned model.qkv_bias=true model.fused_qkv=false",
     "mesh.world=4 mesh.tensor=2 precision.param=bf16 precision.compute=bf16 precision.master_weights=true "
     "optimizer.zero_stage=1 model.fused_qkv=false",
     "mesh.world=2 mesh.tensor=2 recompute.granularity=full sequence_parallel=true model.hidden_dropout=0.1 "

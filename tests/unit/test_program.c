@@ -316,6 +316,8 @@ static void what_cannot_run_is_refused(void **state) {
       {"mesh.world=4 mesh.context=4 attention.ulysses=true", "NX3003"},
       {"model.checkpoint_names=gpt2 moe.experts=4", "NX3006"},
       {"model.checkpoint_names=llama model.attention_sinks=true", "NX3006"},
+      {"moe.experts=4 model.attention_sinks=true model.activation=relu", "NX3006"},
+      {"model.checkpoint_names=phi3 model.activation=relu", "NX3006"},
       {"model.hidden=9223372036854775807", "NX3007"},
       {"schedule.max_steps=9000000000000000000", "NX3007"},
       {"model.sliding_window=2147483648", "NX3007"},

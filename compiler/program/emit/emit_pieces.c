@@ -4,6 +4,8 @@
 
 #include "compiler/program/model/tensors.h"
 
+#include <stdlib.h>
+
 /* Of the first graph: the numbers of the step are the same values in all. */
 void nxc_emit_parameter_groups(nxc_emitter *e) {
   for (size_t i = 0; i < e->graph->tables->n_parameter_groups; i++) {
@@ -52,10 +54,45 @@ static void emit_piece(nxc_emitter *e, uint32_t chunk, const nxc_piece_node *pie
   nxc_emit_record(e, NX_SECTION_PIECES, &record);
 }
 
+typedef struct turn {
+  uint32_t name, first, index; /* the first piece of that name */
+} turn;
+
+static int compare(uint32_t a, uint32_t b) {
+  return (a > b) - (a < b);
+}
+
+static int by_name(const void *left, const void *right) {
+  const turn *a = left, *b = right;
+  return a->name != b->name ? compare(a->name, b->name) : compare(a->index, b->index);
+}
+
+static int by_first(const void *left, const void *right) {
+  const turn *a = left, *b = right;
+  return a->first != b->first ? compare(a->first, b->first) : compare(a->index, b->index);
+}
+
+/* Boxes of one tensor stand beside each other, where the first of them did. */
+static void join_tensors(nxc_emitter *e, uint32_t from) {
+  nxc_section *section = &e->sections[NX_SECTION_PIECES];
+  nx_piece *pieces = (nx_piece *)(void *)section->bytes + from;
+  uint32_t n = section->n_records - from;
+  nx_piece *before = nxc_arena_array(e->arena, n + 1, sizeof *before);
+  turn *turns = nxc_arena_array(e->arena, n + 1, sizeof *turns);
+  for (uint32_t i = 0; i < n; i++) before[i] = pieces[i], turns[i] = (turn){pieces[i].name, i, i};
+  qsort(turns, n, sizeof *turns, by_name);
+  for (uint32_t i = 1; i < n; i++)
+    if (turns[i].name == turns[i - 1].name) turns[i].first = turns[i - 1].first;
+  qsort(turns, n, sizeof *turns, by_first);
+  for (uint32_t i = 0; i < n; i++) pieces[i] = before[turns[i].index];
+}
+
 void nxc_emit_pieces(nxc_emitter *e) {
   for (uint32_t chunk = 0; chunk < e->pipeline->n_chunks; chunk++) {
+    uint32_t from = e->sections[NX_SECTION_PIECES].n_records;
     nxc_emit_enter(e, e->pipeline->chunks[chunk].graph);
     for (size_t i = 0; i < e->graph->n_pieces; i++) emit_piece(e, chunk, &e->graph->pieces[i]);
+    join_tensors(e, from);
   }
 }
 
