@@ -21,29 +21,25 @@ static void report_repair(nxc_arguments *to, const char *id, nxc_span at, const 
 
 /* -- into the map ---------------------------------------------------------------------------------------- */
 
-/* Where two options stand: in one command of a script, in two of them, or in two texts. */
-typedef enum beside { IN_COMMAND, IN_SCRIPT, IN_FILES } beside;
+/* Where two options stand: in one list of arguments, in a script, or in two texts. */
+typedef enum beside { IN_LIST, IN_SCRIPT, IN_FILES } beside;
 
-static beside how_beside(const nxc_launch_word *first, const nxc_launch_word *last, const nxc_node *earlier,
-                         const nxc_node *node) {
-  if (earlier->key_at.source != node->key_at.source) return IN_FILES;
-  return first != NULL && last != NULL && first->command != last->command ? IN_SCRIPT : IN_COMMAND;
-}
-
-/* Where both say the same, nothing is lost; where one file reads another, the last is meant to count, and of
- * two arrays of a script it may be. */
-static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name,
-                         beside how) {
+/* Where both say the same, nothing is lost; where one file reads another, the last is meant to count. So it
+ * mostly is in a script, which runs well: what is common comes first, and what this training has otherwise
+ * behind it. A list of arguments is of one piece, and one of the two a mistake. */
+static void report_twice(nxc_arguments *to, const nxc_node *earlier, const nxc_node *node, const char *name) {
   static const struct {
     nxc_severity severity;
     const char *message, *fix;
   } kinds[] = {
-      [IN_COMMAND] = {NXC_SEVERITY_ERROR, "--%s is given twice; Megatron takes the last one and says nothing",
+      [IN_LIST] = {NXC_SEVERITY_ERROR, "--%s is given twice; Megatron takes the last one and says nothing",
                       "keep one of them"},
-      [IN_SCRIPT] = {NXC_SEVERITY_WARNING, "--%s is given twice, in two commands: the last one counts",
+      [IN_SCRIPT] = {NXC_SEVERITY_WARNING, "--%s is given twice: the last one counts",
                      "keep one of them, unless the last is meant to count"},
       [IN_FILES] = {NXC_SEVERITY_NOTE, "--%s is given in two files: the last one counts", NULL}};
   const nxc_remark remark = {nxc_node_span(earlier), "the first one"};
+  bool beside_each_other = earlier->key_at.source == node->key_at.source;
+  beside how = !beside_each_other ? IN_FILES : to->script ? IN_SCRIPT : IN_LIST;
   const nxc_value *first = nxc_node_value(to->arena, earlier), *last = nxc_node_value(to->arena, node);
   bool same = first != NULL && last != NULL && nxc_value_equal(first, last);
   const char *message = same ? "--%s is given twice, with the same value" : kinds[how].message;
@@ -60,16 +56,13 @@ void nxc_arguments_put_node(nxc_arguments *to, const char *name, nxc_span at, nx
   const nxc_value key = nxc_string_value(name, strlen(name));
   nxc_node_set_key(node, &key, name, at);
   nxc_node *earlier = nxc_node_find_key(to->arena, to->map, &key);
-  void **giver = nxc_names_slot(to->givers, node->key, strlen(node->key));
-  const nxc_launch_word *first = *giver;
-  *giver = to->word;
   if (earlier == NULL) {
     nxc_node_append(to->arena, to->map, node);
     return;
   }
   bool gives_way =
       (to->over != NULL && earlier->key_at.source != to->over) || earlier->failed || node->failed;
-  if (!gives_way) report_twice(to, earlier, node, name, how_beside(first, to->word, earlier, node));
+  if (!gives_way) report_twice(to, earlier, node, name);
   nxc_node_replace(to->arena, earlier, node);
   nxc_node_set_key(node, &key, name, at);
 }
@@ -343,7 +336,6 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
   for (size_t i = 0; i < words->n_items;) {
     many = many || is_many(words, i);
     const char *text = words->items[i].text;
-    to->word = &words->items[i];
     if (!ended && strcmp(text, "--") == 0) ended = ++i > 0;
     else if (!ended && is_option_word(to, text)) i = read_option(to, words, i);
     else if (is_many(words, i))
@@ -354,7 +346,6 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
     else i = report_strays(to, words, i, ended);
   }
   to->open = to->open || (many && to->map->n_children == 0); /* all options come from there */
-  to->word = NULL;
 }
 
 void nxc_arguments_report_unknown(nxc_arguments *to, const char *program) {

@@ -19,8 +19,7 @@ typedef struct nxc_arguments {
   nxc_sink *sink;
   const nxc_dialect *dialect;
   nxc_node *map;
-  nxc_names *givers;     /* the word that gave each option last */
-  nxc_launch_word *word; /* that is read; NULL: none is */
+  bool script; /* they stand in one */
   bool open; /* a word that nothing here tells may be any option */
   const nxc_program_row *program; /* whose options they are; NULL: of the training of a decoder */
   const nxc_relative *relative;   /* the code that they are for instead; NULL: the system itself */

@@ -148,6 +148,7 @@ static const nxc_source *own_arguments(const front *f, const nxc_source *source)
 static void read_source(front *f, const nxc_source *source) {
   const nxc_launch *launch = NULL;
   nxc_script script = {.arena = f->to.arena};
+  f->to.script = false;
   if (nxc_megatron_is_yaml(source)) {
     f->unreadable = !nxc_megatron_read_yaml(&f->to, source, &script) || f->unreadable;
     f->launched = (nxc_launched){.program = f->to.program, .name = "told by its options"};
@@ -156,6 +157,7 @@ static void read_source(front *f, const nxc_source *source) {
   } else {
     nxc_launched found = choose_launch(f, &script);
     launch = found.launch;
+    f->to.script = script.is_script;
     if (check_launch(f, source, &script, &found)) nxc_arguments_read(&f->to, &launch->arguments);
     else if (found.program != NULL && found.program->use == NXC_PROGRAM_OWN) read_own(f, &found);
     nxc_megatron_read_deepspeed(&f->to, &script);
@@ -284,8 +286,7 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
   f.to = (nxc_arguments){.arena = arena,
                          .sink = texts->sink,
                          .dialect = nxc_dialect_find("megatron"),
-                         .map = root,
-                         .givers = nxc_names_new(arena)};
+                         .map = root};
   assert(f.to.dialect != NULL);
   if (texts->first != NULL) read_source(&f, texts->first);
   for (size_t i = 0; i < texts->n_layers; i++) {

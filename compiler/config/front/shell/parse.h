@@ -26,8 +26,6 @@ typedef struct nxc_shell_parser {
   size_t problem_at;   /* byte of the source */
   nxc_shell_here *here; /* whose lines have not begun yet */
   size_t n_here;
-  size_t *starts; /* bytes of the source at which simple commands begin */
-  size_t n_starts;
   bool bare_options; /* a command that begins with an option may hold any sign but an end of the line */
 } nxc_shell_parser;
 

@@ -145,12 +145,6 @@ static bool is_options(const nxc_shell_command *command) {
   return first->parts[0].text.n_bytes > 1 && memcmp(first->parts[0].text.bytes, "--", 2) == 0;
 }
 
-/* Lines of options alone are those of one command. */
-static void keep_start(nxc_shell_parser *p, size_t at) {
-  p->starts = nxc_arena_grow(p->arena, p->starts, p->n_starts, sizeof *p->starts);
-  p->starts[p->n_starts++] = at;
-}
-
 static void put_sign(nxc_shell_parser *p, nxc_shell_command *command) {
   nxc_shell_word word = {.at = nxc_shell_origin(p, p->at)};
   while (nxc_shell_peek(p, 0) == '(' || nxc_shell_peek(p, 0) == ')')
@@ -187,6 +181,5 @@ nxc_shell_command *nxc_shell_parse_simple(nxc_shell_parser *p) {
     else if (nxc_shell_ends_word(c) && !process) break;
     else parse_piece(p, command);
   }
-  if (!is_options(command)) keep_start(p, command->at);
   return command;
 }

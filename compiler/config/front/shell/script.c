@@ -71,32 +71,11 @@ bool nxc_shell_ask(nxc_shell *s, size_t number) {
   return true;
 }
 
-/* How many commands begin before this byte, or at it. */
-static size_t n_begun(const nxc_shell *s, size_t offset) {
-  size_t low = 0, high = s->n_starts;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (s->starts[middle] <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-static void keep_start(nxc_shell *s, size_t offset) {
-  size_t n = n_begun(s, offset);
-  if (n > 0 && s->starts[n - 1] == offset) return;
-  s->starts = nxc_arena_grow(s->arena, s->starts, s->n_starts, sizeof *s->starts);
-  memmove(s->starts + n + 1, s->starts + n, (s->n_starts++ - n) * sizeof *s->starts);
-  s->starts[n] = offset;
-}
-
 nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at) {
   nxc_launch_word word = {.text = nxc_text_string(s->arena, text)};
   size_t first = text->n_bytes ? text->origins[0] : at,
          last = text->n_bytes ? text->origins[text->n_bytes - 1] : at;
   word.at = nxc_shell_place(s, first, last >= first ? last - first + 1 : 1);
-  size_t begun = n_begun(s, first);
-  word.command = begun > 0 ? s->starts[begun - 1] : 0;
   if (nxc_text_any(text, NXC_MARK_FOLDER)) nxc_shell_keep_path(s, text);
   word.from_environment = nxc_text_any(text, NXC_MARK_ENVIRONMENT);
   word.maybe = nxc_text_any(text, NXC_MARK_MAYBE);
@@ -117,7 +96,6 @@ nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at)
 nxc_shell_command *nxc_shell_read_text(nxc_shell *s, const nxc_text *text, size_t at) {
   nxc_shell_parser parser = {.arena = s->arena, .text = *text, .bare_options = s->depth <= 1};
   nxc_shell_command *command = nxc_shell_parse(&parser);
-  for (size_t i = 0; i < parser.n_starts; i++) keep_start(s, parser.starts[i]);
   if (parser.problem == NULL && parser.n_here > 0) {
     parser.problem = "the text behind << does not end";
     parser.problem_at = at;

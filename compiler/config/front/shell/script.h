@@ -20,7 +20,6 @@ typedef struct nxc_launch_word {
   bool maybe;              /* it stands there on some ways through the script only */
   bool argument;         /* what it lacks are arguments of the script itself */
   bool expected;         /* what it lacks the environment or the script's own arguments give */
-  size_t command;        /* that it is written in, by its first byte: the launch, or an assignment */
   bool from_environment; /* a variable of nxcfg's own environment has a part in it */
 } nxc_launch_word;
 

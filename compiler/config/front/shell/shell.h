@@ -119,8 +119,6 @@ typedef struct nxc_shell {
   struct nxc_names *noted; /* places that have a note */
   struct nxc_names *written; /* files that the script itself writes, by their paths */
   struct nxc_names *paths;   /* words of launches that hold a folder of a text, as they are known */
-  size_t *starts;          /* bytes at which commands begin, in order */
-  size_t n_starts;
   nxc_span placed;         /* the last place that was asked for */
   size_t placed_offset;    /* its byte */
 } nxc_shell;

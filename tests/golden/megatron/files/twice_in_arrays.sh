@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A later array means to override an earlier one; within one command an option twice is a mistake.
+# What stands behind means to override what stands before it.
 ARGS=(
   --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32
   --micro-batch-size 1 --global-batch-size 4 --lr 1e-3 --train-iters 10 --mock-data
