@@ -12,12 +12,22 @@ static double rate(const nxc_link *link, double bytes) {
   return nxc_rate_at(&link->bandwidth, bytes);
 }
 
+/* A group has the links of those axes of a torus that it lies along, as degrees are laid over a mesh whose
+ * axes are equally long; a ring that is not closed is as fast as its end. */
+static double share_of_torus(const nxc_device *device, nxc_ranks group) {
+  if (device->axes == 0) return 1;
+  double axes = round(device->axes * log(group.size) / log(device->domain));
+  return fmin(1, fmax(1, axes) / device->axes) * (device->domain < device->closed ? 0.5 : 1);
+}
+
 double nxc_gather_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   if (group.size <= 1 || bytes <= 0) return 0;
   double near = members_near(machine, group), domains = ceil(group.size / near);
   double inside = near > 1 ? bytes * (near - 1) / near / rate(&machine->inside, bytes) : 0;
   if (domains <= 1)
-    return bytes * (group.size - 1) / group.size / rate(&machine->inside, bytes) + machine->inside.latency_s;
+    return bytes * (group.size - 1) / group.size / share_of_torus(machine->device, group) /
+               rate(&machine->inside, bytes) +
+           machine->inside.latency_s;
   double between = bytes * (domains - 1) / domains / (near * rate(&machine->between, bytes));
   return fmax(inside, between) + machine->between.latency_s * log2(domains + 1);
 }

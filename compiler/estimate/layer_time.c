@@ -135,13 +135,21 @@ static void add_activation(const nxc_clock *c, nxc_passes *p, double rows, doubl
 
 /* ---- exchanges within a layer ---- */
 
-static void add_tensor(const nxc_clock *c, nxc_passes *p) {
+/* Forward: two all-reduces, or gathers and scattered sums. */
+static double tensor_s(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
-  double one = nxc_gather_s(c->machine, c->tensor, z->compute_bytes * z->tokens * z->hidden);
-  double seconds =
-      4 * one * (1 - c->traits.hides_tensor); /* two all-reduces, or gathers and scattered sums */
+  if (z->tensor <= 1) return 0;
+  double bytes = z->compute_bytes * z->tokens * z->hidden;
+  double copy = c->traits.tensor_copies * nxc_moved_s(c->device, 2 * bytes);
+  return 4 * (nxc_gather_s(c->machine, c->tensor, bytes) + copy) * (1 - c->traits.hides_tensor);
+}
+
+static void add_tensor(const nxc_clock *c, nxc_passes *p) {
+  double seconds = tensor_s(c), back = seconds * c->traits.tensor_back;
+  /* half of the products of a backward pass are of weights, and the inputs of half of these are divided */
+  double under = c->traits.hides_inputs * p->backward.parts[NXC_SPENT_PRODUCTS] / 4;
   p->forward.parts[NXC_SPENT_TENSOR] += seconds;
-  p->backward.parts[NXC_SPENT_TENSOR] += seconds * c->traits.tensor_back;
+  p->backward.parts[NXC_SPENT_TENSOR] += fmax(0, back - under);
 }
 
 /* Heads are exchanged for sequence before the attention and back after it, which nothing hides; keys and
@@ -219,12 +227,26 @@ static void add_attention(const nxc_clock *c, nxc_passes *p) {
   end_module(c, p, &before, "attention");
 }
 
-/* What is computed again is that before the backward pass: of full recomputation the whole layer. */
-static void add_recompute(const nxc_clock *c, nxc_passes *p) {
+/* What is computed again is that before the backward pass: of full recomputation the whole layer, but for
+ * what no gradient reads. */
+static void add_recompute(const nxc_clock *c, nxc_passes *p, const nxc_pass *unread) {
   const nxc_sizes *z = c->z;
   double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
-  if (z->recomputes_all) nxc_pass_add(&p->backward, &p->forward, share);
-  else nxc_pass_add(&p->backward, &p->again, 1);
+  if (!z->recomputes_all) {
+    nxc_pass_add(&p->backward, &p->again, 1);
+    return;
+  }
+  nxc_pass_add(&p->backward, &p->forward, share);
+  nxc_pass_add(&p->backward, unread, -share * c->traits.stops_early);
+}
+
+/* The last product of a dense layer, and how its sum goes over the tensor-parallel ranks. */
+static nxc_pass last_product(const nxc_clock *c) {
+  const nxc_sizes *z = c->z;
+  nxc_passes p = {0};
+  add_product(c, &p, z->tokens, z->hidden, z->ffn / z->tensor, 1);
+  p.forward.parts[NXC_SPENT_TENSOR] = tensor_s(c) / 4;
+  return p.forward;
 }
 
 nxc_passes nxc_dense_layer(const nxc_clock *c) {
@@ -239,7 +261,8 @@ nxc_passes nxc_dense_layer(const nxc_clock *c) {
   add_tensor(c, &p);
   add_context(c, &p);
   add_launches(c, &p, 16);
-  add_recompute(c, &p);
+  const nxc_pass unread = last_product(c);
+  add_recompute(c, &p, &unread);
   return p;
 }
 
@@ -269,7 +292,7 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   add_context(c, &p);
   add_launches(c, &p,
                40 + (z->fp8 > 0 ? 6 : 2) * local); /* two products of each expert, and casts for them */
-  add_recompute(c, &p);
+  add_recompute(c, &p, &(nxc_pass){0});
   hide_dispatch(c, &p);
   return p;
 }

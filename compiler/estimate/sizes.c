@@ -101,6 +101,15 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->capacity = m->mixture->capacity_factor;
 }
 
+/* Where there are fewer key and value heads than tensor-parallel ranks, several ranks hold and compute each.
+ */
+static void read_copies(const nxc_layout *l, nxc_sizes *z) {
+  if (z->kv_rank > 0) return;
+  double held = z->kv_heads * nxc_layout_kv_copies(l, (int64_t)z->kv_heads);
+  z->copied = (held - z->kv_heads) * (z->head_dim + z->value_dim) * z->hidden;
+  z->kv_heads = held;
+}
+
 static void read_layout(const nxc_layout *l, nxc_sizes *z) {
   z->world = l->world;
   z->hosts = l->nodes;
@@ -172,6 +181,7 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   nxc_sizes z = {.first = 1};
   read_layout(&t->layout, &z);
   read_model(&t->model, &z);
+  read_copies(&t->layout, &z);
   read_batch(t, &z);
   read_precision(&t->types, settings, &z);
   read_sharding(t, settings, &z);
@@ -184,9 +194,9 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
 /* ---- a stage ---- */
 
 /* Of the attention's weights the products to a latent's ranks are whole on each tensor-parallel rank. */
-static double attention_on_rank(const nxc_sizes *z) {
+double nxc_attention_on_rank(const nxc_sizes *z) {
   double whole = z->kv_rank > 0 ? z->hidden * (z->query_rank + z->kv_rank + z->rope_dim) : 0;
-  return whole + (z->attention - whole) / z->tensor;
+  return whole + (z->attention + z->copied - whole) / z->tensor;
 }
 
 static double network_parameters(const nxc_sizes *z, double width) {
@@ -237,7 +247,7 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   if (z->last && z->predicts > 0) add_predictions(t, z);
   double dense = z->stage_layers - z->stage_mixtures, embedding = z->vocab * z->hidden / z->tensor;
   double norms = 2 * z->hidden;
-  double attention = attention_on_rank(z), network = network_parameters(z, z->ffn) / z->tensor;
+  double attention = nxc_attention_on_rank(z), network = network_parameters(z, z->ffn) / z->tensor;
   double shared = network_parameters(z, z->shared_ffn) / z->tensor + z->hidden * z->experts;
   z->parameters += z->stage_layers * (attention + norms) + dense * network + z->stage_mixtures * shared;
   if (z->first) z->parameters += embedding;

@@ -35,6 +35,9 @@ nxc_sizes nxc_sizes_read(const nxc_training *training, const nxc_settings *setti
  * stage. */
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *training, uint32_t stage, nxc_sizes *out);
 
+/* Weights of the attention of one layer on a tensor-parallel rank. */
+double nxc_attention_on_rank(const nxc_sizes *sizes);
+
 /* The first of several stages that are alike: as many layers of each kind, and the same ends. None of the
  * others keeps more micro-batches in flight. */
 typedef struct nxc_stage_kind {

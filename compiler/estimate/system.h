@@ -42,9 +42,12 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(hides_tensor, 0, "share of tensor-parallel communication beneath products")                          \
   TRAIT(hides_reduce, 0, "share of the reduction of gradients beneath the backward pass")                    \
   TRAIT(hides_gather, 0, "share of gathering parameters beneath the passes")                                 \
+  TRAIT(stops_early, 0, "1 where what is computed again ends at the last input that a gradient reads")       \
   TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                             \
   TRAIT(hides_experts, 0, "1 where rows go to experts beneath the work of another micro-batch")              \
   TRAIT(tensor_back, 1, "exchanges of tensor-parallel ranks backward, for each one forward")                 \
+  TRAIT(hides_inputs, 0, "1 where inputs' gradients are summed beneath the products of weights' gradients")  \
+  TRAIT(tensor_copies, 0, "1 where what tensor-parallel ranks gather and scatter is copied once more")       \
   TRAIT(copies_gathered, 1, "0 where what is gathered, and gradients, lie where they are read and sent")     \
   TRAIT(gathers_once, 0, "1 where what is divided is gathered once a step, not for each micro-batch")        \
   TRAIT(fp8_speed, 1, "of fp8 products, beside the best that the machine has")                               \

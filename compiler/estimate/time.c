@@ -27,11 +27,15 @@ static void add_gathers(const nxc_clock *c, nxc_passes *p, double elements, nxc_
   double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * copied);
   double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * copied) + (z->reshards ? copy : 0);
   double often = c->traits.gathers_once ? 1 / z->micro_batches : 1;
-  double back = (z->reshards ? gather : 0) + z->trained * scatter;
+  double again = z->reshards ? gather : 0, back_s = nxc_pass_s(&p->backward);
   double under = c->traits.hides_gather * nxc_pass_s(&p->forward),
-         under_back = c->traits.hides_reduce * nxc_pass_s(&p->backward);
+         under_back = c->traits.hides_gather * back_s;
+  double under_scatter =
+      fmax(0, c->device->hidden_sums * c->traits.hides_reduce * back_s - again); /* one link carries both */
+  double exposed =
+      nxc_exposed_s(c, again, under_back) + nxc_exposed_s(c, z->trained * scatter, under_scatter);
   p->forward.parts[NXC_SPENT_DATA] += often * (nxc_exposed_s(c, gather, under) + copy);
-  p->backward.parts[NXC_SPENT_DATA] += often * (nxc_exposed_s(c, back, under_back) + copy_back);
+  p->backward.parts[NXC_SPENT_DATA] += often * (exposed + copy_back);
 }
 
 /* Of ZeRO-3 with copies (HSDP): what the ranks of each have summed is summed over the copies. */
@@ -39,7 +43,7 @@ static double copies_s(const nxc_clock *c, double hidden_s) {
   const nxc_sizes *z = c->z;
   double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
   double both = 2 * nxc_gather_s(c->machine, c->copies, z->trained * z->reduce_bytes * elements);
-  return fmax(both * (1 - c->traits.hides_reduce), both - hidden_s);
+  return fmax(both * (1 - c->device->hidden_sums * c->traits.hides_reduce), both - hidden_s);
 }
 
 /* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
@@ -86,15 +90,16 @@ static double host_update_s(const nxc_clock *c) {
 
 /* ---- a step ---- */
 
-/* The machine, with as many ranks on a host as the layout puts there: a domain that is a host has no more. */
+/* The machine, with as many ranks on a host as the layout puts there: a domain that is a host has no more. Of
+ * a torus a training has a slice; copies of what is divided have one each. */
 static const nxc_machine *laid_out(const nxc_machine *machine, const nxc_sizes *z, nxc_arena *arena) {
-  double of_host = fmax(1, z->world / z->hosts);
-  if (machine->device->domain > machine->ranks_per_host || machine->device->domain <= of_host) return machine;
+  double of_host = fmax(1, z->world / z->hosts), slice = z->world / z->replicas;
   nxc_device *device = nxc_arena_alloc(arena, sizeof *device);
   nxc_machine *with = nxc_arena_alloc(arena, sizeof *with);
   *device = *machine->device;
   *with = *machine;
-  device->domain = of_host;
+  if (device->domain <= machine->ranks_per_host) device->domain = fmin(device->domain, of_host);
+  if (device->axes > 0) device->domain = fmin(device->domain, slice);
   with->device = device;
   return with;
 }
@@ -142,12 +147,12 @@ static void add_passes(nxc_pass *to, const nxc_passes *of, double layers, bool b
 static nxc_pass micro_batch(const nxc_clock *c, bool back) {
   const nxc_sizes *z = c->z;
   nxc_passes dense = nxc_dense_layer(c), mixture = {0};
-  double attention = z->attention;
+  double attention = nxc_attention_on_rank(z);
   double experts = z->stage_mixtures > 0 ? z->expert_parameters / z->stage_mixtures : 0;
-  add_gathers(c, &dense, (attention + (2 + z->gates) * z->hidden * z->ffn) / z->tensor, c->shard);
+  add_gathers(c, &dense, attention + (2 + z->gates) * z->hidden * z->ffn / z->tensor, c->shard);
   if (z->stage_mixtures > 0) {
     mixture = nxc_mixture_layer(c);
-    add_gathers(c, &mixture, attention / z->tensor, c->shard);
+    add_gathers(c, &mixture, attention, c->shard);
     add_gathers(c, &mixture, experts, c->expert_shard);
   }
   nxc_pass p = {0};

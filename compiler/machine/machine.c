@@ -191,6 +191,16 @@ static void read_tile(reading *r, const nxc_node *node, void *field) {
   device->tile_columns = tile.rate;
 }
 
+/* [axes, ranks] */
+static void read_torus(reading *r, const nxc_node *node, void *field) {
+  nxc_device *device = field;
+  nxc_rate_point torus = {0, 0};
+  bool whole = read_point(node, &torus) && torus.size == floor(torus.size);
+  if (!whole) complain(r, node, "must be [axes, ranks from which on its rings are closed]");
+  device->axes = torus.size;
+  device->closed = torus.rate;
+}
+
 /* [forward, backward] */
 static void read_attention(reading *r, const nxc_node *node, void *field) {
   nxc_device *device = field;
@@ -220,9 +230,15 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
                       {"collective_units", read_number, &device->collective_units, false},
                       {"host_bandwidth", read_number, &device->host_bandwidth, false},
                       {"domain", read_number, &device->domain, true},
+                      {"torus", read_torus, device, false},
+                      {"hidden_sums", read_share, &device->hidden_sums, false},
                       {"allocator", read_number, &device->allocator, false},
                       {"reserved", read_bytes, &device->reserved_bytes, false}};
-  *device = (nxc_device){.allocator = 1, .narrow_heads = 0.7, .attention_block = 128, .scattered = 0.75,
+  *device = (nxc_device){.allocator = 1,
+                         .narrow_heads = 0.7,
+                         .attention_block = 128,
+                         .scattered = 0.75,
+                         .hidden_sums = 1,
                          .host_bandwidth = 2.5e10};
   read_keys(r, node, keys, sizeof keys / sizeof *keys);
   if (device->efficiency_fp8 == 0) device->efficiency_fp8 = device->efficiency;

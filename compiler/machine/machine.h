@@ -41,6 +41,8 @@ typedef struct nxc_device {
   double collective_units; /* that a collective beneath work takes from it */
   double host_bandwidth;   /* bytes/s to the host's memory, and of its processors' updates there */
   double domain;           /* ranks that `inside` links */
+  double axes, closed;     /* of a torus, and from how many ranks on its rings are closed; 0: a switch */
+  double hidden_sums;      /* share of the sums of gradients over ranks that can go on beneath work */
   double allocator;        /* what its allocator holds, as a multiple of the tensors at their peak */
   uint64_t reserved_bytes; /* of the driver and communicators */
 } nxc_device;

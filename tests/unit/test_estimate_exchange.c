@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What exchanges take on a torus, what of them hides, and what ranks hold and compute that others do too. */
+#include "compiler/estimate/exchange.h"
+#include "compiler/estimate/time.h"
+#include "compiler/machine/names.h"
+#include "tests/unit/estimate_case.h"
+
+#include <math.h>
+
+/* Seconds of one part of a step. */
+static double spent(const char *system, const char *machine, const char *changes, nxc_spent part) {
+  estimate e = estimate_of(system, changes);
+  const nxc_machine *m = nxc_machine_read(e.c.arena, machine, e.c.sink);
+  assert_non_null(m);
+  nxc_own_time t = nxc_own_time_of(e.system, &e.sizes, &e.training, m, e.c.arena);
+  double seconds = t.parts[part];
+  program_end(&e.c);
+  return seconds;
+}
+
+static double gather_s(const nxc_machine *machine, double size, double stride) {
+  return nxc_gather_s(machine, (nxc_ranks){size, stride}, 1e9) - machine->inside.latency_s;
+}
+
+/* One axis of two has half of the links; a mesh that is not closed to a torus half of the speed. */
+static void test_torus(void **unused) {
+  (void)unused;
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_machine *whole = nxc_machine_read(arena, "tpu-v5e", nxc_sink_new(arena));
+  double all = gather_s(whole, 256, 1), one = gather_s(whole, 16, 1), other = gather_s(whole, 16, 16);
+  assert_true(fabs(all - 1e9 * 255 / 256 / 1.6e11) < 1e-9);
+  assert_true(fabs(one - 1e9 * 15 / 16 / 0.8e11) < 1e-9 && fabs(one - other) < 1e-12);
+  nxc_device device = *whole->device;
+  nxc_machine part = *whole;
+  device.domain = 64;
+  part.device = &device;
+  assert_true(fabs(gather_s(&part, 64, 1) - 1e9 * 63 / 64 / 0.8e11) < 1e-9);
+  assert_true(fabs(gather_s(&part, 8, 1) - 1e9 * 7 / 8 / 0.4e11) < 1e-9);
+  const nxc_machine *cube = nxc_machine_read(arena, "tpu-v5p", nxc_sink_new(arena));
+  device = *cube->device;
+  device.domain = 512;
+  part = *cube;
+  part.device = &device;
+  assert_true(fabs(gather_s(&part, 8, 1) / gather_s(&part, 64, 8) - 2 * (7 / 8.0) / (63 / 64.0)) < 1e-9);
+  nxc_arena_free(arena);
+}
+
+/* Copies of what ZeRO-3 divides are slices of a torus, whatever a pod could have; what is summed over them
+ * and over a slice is not hidden where the machine hides no sums. */
+static void test_slices(void **unused) {
+  (void)unused;
+#define SLICES                                                                                               \
+  MODEL "optimizer.zero_stage=3 mesh.world=128 batch.global=128 reduce.overlap=true gather.overlap=true "
+  double bytes = 4 * 1311.1e6 / 64; /* of a rank's share, in fp32 */
+  double sum = 2 * (bytes / 2 / 5e9 + 2e-5 * log2(3));
+  double two = spent("nxdt", "tpu-v4", SLICES "mesh.replicate=2", NXC_SPENT_DATA);
+  double one = spent("nxdt", "tpu-v4", SLICES, NXC_SPENT_DATA);
+  assert_true(fabs(two - one - sum) < 0.1 * sum);
+  two = spent("nxdt", "tpu-v6e", SLICES "mesh.replicate=2", NXC_SPENT_DATA);
+  one = spent("nxdt", "tpu-v6e", SLICES, NXC_SPENT_DATA);
+  assert_true(fabs(two - one) < 0.1 * sum);
+}
+
+/* Four ranks hold each of two key and value heads twice: they take as long, and as much memory, as four. */
+static void test_copied_heads(void **unused) {
+  (void)unused;
+#define FOUR MODEL "mesh.world=4 mesh.tensor=4 "
+  const nxc_spent parts[] = {NXC_SPENT_PRODUCTS, NXC_SPENT_POINTWISE};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    double two = spent("nxdt", "trn1", FOUR "model.kv_heads=2 mesh.kv_replicator=2", parts[i]);
+    double four = spent("nxdt", "trn1", FOUR "model.kv_heads=4", parts[i]);
+    assert_true(two == four);
+  }
+  estimate few = estimate_of("nxdt", FOUR "model.kv_heads=2 mesh.kv_replicator=2"),
+           each = estimate_of("nxdt", FOUR "model.kv_heads=4");
+  assert_true(first_stage(&few).total == first_stage(&each).total);
+  assert_true(few.sizes.attention < each.sizes.attention); /* of the model: a copy is no weight more */
+  program_end(&few.c);
+  program_end(&each.c);
+}
+
+/* What PyTorch and XLA compute again ends before the last product, whose result no gradient reads. */
+static void test_early_stop(void **unused) {
+  (void)unused;
+#define AGAIN MODEL "mesh.world=1 "
+#define PRODUCTS(system, changes) spent(system, "h100", AGAIN changes, NXC_SPENT_PRODUCTS)
+#define FULL "recompute.granularity=full"
+  double once = PRODUCTS("xorl", ""), whole = PRODUCTS("megatron", FULL) - PRODUCTS("megatron", "");
+  double again = PRODUCTS("xorl", FULL) - once;
+  /* 4 hidden^2 of attention and 4 of the first product, of 12 */
+  assert_true(fabs(again / whole - 8.0 / 12) < 0.03);
+  assert_true(fabs(PRODUCTS("nxdt", FULL) - PRODUCTS("xorl", FULL)) < 1e-9);
+}
+
+/* Without sequence parallelism NxDT sums inputs' gradients beneath products of weights; with it, it gathers
+ * inputs again for these, unless they have just been computed again. */
+static void test_backward(void **unused) {
+  (void)unused;
+#define EIGHT MODEL "mesh.world=8 mesh.tensor=8 "
+#define TENSOR(changes) spent("nxdt", "trn1", EIGHT changes, NXC_SPENT_TENSOR)
+  double forward = 24 * 64 * 4 * (2 * 2048.0 * 2048 * 7 / 8 / 5.28e10 + 8.7e-5);
+  assert_true(fabs(TENSOR("sequence_parallel=true") / forward - 2.5) < 1e-6);
+  assert_true(fabs(TENSOR("sequence_parallel=true " FULL) / forward - (2 + 0.75)) < 1e-6);
+  double whole = TENSOR("");
+  assert_true(whole >= forward && whole < 2 * forward);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_torus),      cmocka_unit_test(test_slices),   cmocka_unit_test(test_copied_heads),
+      cmocka_unit_test(test_early_stop), cmocka_unit_test(test_backward),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
