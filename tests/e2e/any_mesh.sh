@@ -22,7 +22,10 @@ layout() { # KIND NAME RANKS [SETTING]...
     *) set -- "$@" optimizer.name="${kind%-*}" ;;
   esac
   [ "$kind" != four ] || set -- "$@" model.layers=4
-  [ "$kind" != "${kind%-momentum}" ] && set -- "$@" optimizer.momentum=0.9
+  case $kind in
+    *-momentum) set -- "$@" optimizer.momentum=0.9 ;;
+    *-amsgrad | *-centered | *-eight_bits) set -- "$@" "optimizer.${kind##*-}=true" ;;
+  esac
   plan "$name" "mesh.world=$ranks" "$@"
   echo "$kind $name $ranks" >>layouts
 }
@@ -104,9 +107,9 @@ every_pair
 compare
 
 : >layouts
-whole_tensors='muon adaptive_muon novograd sm3 sm3-momentum adafactor'
+whole_tensors='muon adaptive_muon novograd sm3 sm3-momentum adafactor adamw-eight_bits'
 elements='adam adamax adadelta adagrad rmsprop rmsprop-momentum rprop lion madgrad_wd anyprecision_adamw kahan_adamw sgd
-  sgd-momentum signsgd ademamix'
+  sgd-momentum signsgd ademamix adan adamw-amsgrad rmsprop-centered'
 for kind in $elements $whole_tensors; do
   layout "$kind" one 1
   layout "$kind" tensor 2 mesh.tensor=2 optimizer.zero_stage=1
