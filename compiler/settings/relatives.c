@@ -30,6 +30,20 @@ static const nxc_relative_meaning meanings[] = {
 #include "schema/relatives.def"
 };
 
+typedef struct named_words {
+  const char *name, *words;
+} named_words;
+
+static const named_words listed[] = {
+#define RELATIVE_LISTS(name, options) {name, options},
+#include "schema/relatives.def"
+};
+
+static const named_words ran[] = {
+#define RELATIVE_PROGRAMS(name, programs) {name, programs},
+#include "schema/relatives.def"
+};
+
 static const struct {
   const char *name, *option, *rules;
 } spared[] = {
@@ -85,6 +99,20 @@ const nxc_relative *nxc_relative_of_word(const char *system, const char *option,
       if (strcmp(relatives[k].name, signs[i].name) == 0) return &relatives[k];
   }
   return NULL;
+}
+
+static bool has_word(const named_words *rows, size_t n_rows, const nxc_relative *relative, const char *word) {
+  for (size_t i = 0; i < n_rows; i++)
+    if (strcmp(rows[i].name, relative->name) == 0 && is_among(rows[i].words, word)) return true;
+  return false;
+}
+
+bool nxc_relative_lists(const nxc_relative *relative, const char *option) {
+  return has_word(listed, sizeof listed / sizeof *listed, relative, option);
+}
+
+bool nxc_relative_runs(const nxc_relative *relative, const char *program) {
+  return has_word(ran, sizeof ran / sizeof *ran, relative, program);
 }
 
 bool nxc_relative_spares(const nxc_relative *relative, const char *option, const char *rule) {

@@ -33,6 +33,10 @@ typedef struct nxc_relative_meaning {
 const nxc_relative *nxc_relative_find(const char *system, const char *option);
 /* Whose word of an option of both this is. NULL: nobody's. */
 const nxc_relative *nxc_relative_of_word(const char *system, const char *option, const char *word);
+/* Whether an option of both takes several words there. */
+bool nxc_relative_lists(const nxc_relative *relative, const char *option);
+/* Whether it is a program of its own, which sets what it is not given. */
+bool nxc_relative_runs(const nxc_relative *relative, const char *program);
 /* Whether a rule does not hold where this option of its own is given. */
 bool nxc_relative_spares(const nxc_relative *relative, const char *option, const char *rule);
 /* Whether it has the option and the system as it is known here has not. */

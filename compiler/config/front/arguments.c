@@ -284,6 +284,7 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
     if (row != NULL) name = row->name;
   }
   if (row == NULL && is_section(name)) name = nxc_arena_printf(to->arena, "--%s", name);
+  to->settled = row != NULL && !word->maybe && !(to->relative && nxc_relative_lists(to->relative, name));
   const nxc_option_row *target = row;
   if (row != NULL && row->alias_of != NULL) target = nxc_option_find(to->dialect, row->alias_of);
   bool is_switch = target != NULL && target->domain.type == NXC_TYPE_BOOL;
@@ -318,8 +319,7 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   return next;
 }
 
-/* Whose mark any of the words is. */
-static const nxc_relative *relative_of(const nxc_arguments *to, const nxc_launch_words *words) {
+const nxc_relative *nxc_arguments_relative(const nxc_arguments *to, const nxc_launch_words *words) {
   const nxc_relative *found = NULL;
   for (size_t i = 0; i < words->n_items && found == NULL; i++) {
     const char *text = words->items[i].text;
@@ -332,7 +332,7 @@ static const nxc_relative *relative_of(const nxc_arguments *to, const nxc_launch
 
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
   bool ended = false, many = false;
-  if (to->relative == NULL) to->relative = relative_of(to, words);
+  if (to->relative == NULL) to->relative = nxc_arguments_relative(to, words);
   for (size_t i = 0; i < words->n_items;) {
     many = many || is_many(words, i);
     const char *text = words->items[i].text;
@@ -341,8 +341,8 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
     else if (is_many(words, i))
       to->open = to->open || !words->items[i].expected, i++; /* not set here: no word */
     else if (is_untold(&words->items[i])) to->open = true, i++;
-    else if (words->items[i].maybe || has_own_alone(to) || to->relative != NULL)
-      i++; /* many of those take bare words */
+    else if (words->items[i].maybe || has_own_alone(to) || (to->relative != NULL && !to->settled))
+      i++; /* an option of such a code may take more words than one */
     else i = report_strays(to, words, i, ended);
   }
   to->open = to->open || (many && to->map->n_children == 0); /* all options come from there */

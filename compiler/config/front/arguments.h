@@ -19,7 +19,8 @@ typedef struct nxc_arguments {
   nxc_sink *sink;
   const nxc_dialect *dialect;
   nxc_node *map;
-  bool script; /* they stand in one */
+  bool script;  /* they stand in one */
+  bool settled; /* the option before has all that it takes */
   bool open; /* a word that nothing here tells may be any option */
   const nxc_program_row *program; /* whose options they are; NULL: of the training of a decoder */
   const nxc_relative *relative;   /* the code that they are for instead; NULL: the system itself */
@@ -28,6 +29,8 @@ typedef struct nxc_arguments {
 
 /* Reads words into the map; what is wrong is reported. */
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words);
+/* The code whose mark any of the words is. NULL: they are the system's own. */
+const nxc_relative *nxc_arguments_relative(const nxc_arguments *to, const nxc_launch_words *words);
 /* Options of a program that has its own alone: those that it does not have. */
 void nxc_arguments_report_unknown(nxc_arguments *to, const char *program);
 /* An option of the command line, of the program's own or of a training. NULL: there is none. */

@@ -47,6 +47,15 @@ expect 'a specification of layers' $? 1 '  spec ' '1 option differs; changes the
 "$nxcfg" diff one.sh three.sh >printed 2>&1
 expect 'a pattern of layers' $? 1 '  hybrid-layer-pattern ' '1 option differs; changes the training'
 
+# Programs that are not known, and what starts them.
+ray() {
+  printf '#!/bin/bash\nray job submit -- python3 %s --actor-num-nodes 1 --hf-checkpoint /m --lr 1e-4 --seq-length 64\n' "$1"
+}
+ray train.py >one.sh
+ray train_async.py >two.sh
+"$nxcfg" diff one.sh two.sh >printed 2>&1
+expect 'another program' $? 1 '"train.py" -> "train_async.py"' '1 option differs; changes the training'
+
 # Files that Hydra composes of others mean what the whole means.
 mkdir -p hydra/model
 cp "$conf/nxdt/quickstart.yaml" whole.yaml

@@ -121,14 +121,18 @@ static bool check_launch(front *f, const nxc_source *source, const nxc_script *s
   const nxc_launch_words *words = &found->launch->arguments;
   bool options = words->n_items > 0 && strncmp(words->items[0].text, "--", 2) == 0;
   bool alone = !script->is_script && (options || !is_shell_script(source));
-  if (alone || (found->name != NULL && found->trains)) return true;
+  const nxc_relative *relative = nxc_arguments_relative(&f->to, words);
+  bool fills = found->name != NULL && relative != NULL && nxc_relative_runs(relative, found->name);
+  if (alone || (found->name != NULL && found->trains && !fills)) return true;
   bool helps = found->name == NULL && script->is_script &&
                (nxc_launched_has_option(found) || (script->reads_script && words->n_items > 0));
+  helps = helps || fills;
   f->idle = !helps;
   f->part = helps;
   f->to.open = true;
   const char *what = "this script starts no training, and holds no options of one";
-  if (helps)
+  if (fills) what = nxc_arena_printf(f->to.arena, "%s sets itself what is not given here", found->name);
+  else if (helps)
     what = "this script starts no program that is known here: its options are a part of a training";
   else if (found->program != NULL)
     what = nxc_arena_printf(f->to.arena, "this script runs %s (%s): %s", found->program->what, found->name,
@@ -162,6 +166,7 @@ static void read_source(front *f, const nxc_source *source) {
     else if (found.program != NULL && found.program->use == NXC_PROGRAM_OWN) read_own(f, &found);
     nxc_megatron_read_deepspeed(&f->to, &script);
     nxc_megatron_read_launcher(&f->to, launch);
+    if (found.program == NULL && found.name != NULL) nxc_megatron_put_program(&f->to, launch, found.name);
     f->to.open = f->to.open || script.misspelt;
     if (source == f->texts->first) f->script = script.is_script, f->n_asked = script.n_asked;
   }

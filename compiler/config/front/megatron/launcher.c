@@ -146,6 +146,11 @@ void nxc_megatron_read_launcher(nxc_arguments *to, const nxc_launch *launch) {
   }
 }
 
+void nxc_megatron_put_program(nxc_arguments *to, const nxc_launch *launch, const char *name) {
+  const nxc_launch_word word = {.text = name, .at = launch->at};
+  put_beside(to, section(to, "launch", launch->at), "program", &word, nxc_string_value(name, strlen(name)));
+}
+
 /* Exported, or of a name that the training minds: many a script writes those in front of the command. */
 static bool reaches_training(const nxc_arguments *to, const nxc_assigned *assigned) {
   const char *name = nxc_arena_printf(to->arena, "environment.%s", assigned->name);

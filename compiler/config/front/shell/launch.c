@@ -29,7 +29,7 @@ static bool may_run(const nxc_text *name) {
   static const char *const parts[] = {"python", "run",  "launch", "deepspeed", "exec",  "mpi", "bash", "env",
                                       "nohup",  "time", "nice",   "numactl",   "nsys",  "ncu", "/",    "uv",
                                       "conda",  "poetry", "accelerate", "docker", "singularity", "sudo"};
-  if (name->n_bytes == 0 || nxc_text_any(name, NXC_MARK_UNKNOWN)) return true;
+  if (name->n_bytes == 0 || nxc_text_any(name, NXC_MARK_UNKNOWN) || nxc_text_is(name, "ray")) return true;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (contains(name, parts[i])) return true;
   return false;
