@@ -4,9 +4,9 @@
  * A product is made in bf16 where both operands are and the machine is fast in it, else in fp32. An operand
  * of another type than its product is widened block by block into scratch. A right side is packed first where
  * enough rows read it (a transposed one only for AMX, where packed products are 1.4 times as fast: elsewhere
- * oneDNN copies it as well as we do), at most PACK_BYTES at a time, which splits N and K; product.h, which
- * packs as it goes, takes weight gradients where it is the faster. A result narrower than its sum (bf16
- * summed over several blocks of K, or by an fp32 product) is summed in an fp32 block and rounded once. */
+ * oneDNN copies it as well as we do), at most PACK_BYTES at a time, which splits N and K; product.h packs as
+ * it goes, and takes what it multiplies faster. A result narrower than its sum (bf16 summed over several
+ * blocks of K, or by an fp32 product) is summed in an fp32 block and rounded once. */
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/product.h"
 #include "schema/plan.h"
