@@ -201,18 +201,46 @@ void CPU_NAME(cpu_position_grad)(const nxk_kernel *kernel, const nxk_frame *fram
   scatter_run(kernel->device, &s, pairs, n_pairs);
 }
 
-enum { COLUMN_UNIT = 64, ROW_BLOCK = 64 /* rows summed before their sum is added: keeps fp32 sums short */ };
+enum {
+  COLUMN_UNIT = 64,
+  ROW_BLOCK = 64, /* rows summed before their sum is added: keeps fp32 sums short */
+  ROWS_AT_ONCE = 4
+};
+
+static inline float element_of(const void *x, const bool narrow, int64_t index) {
+  return narrow ? vec_float((uint32_t)((const uint16_t *)x)[index] << 16) : ((const float *)x)[index];
+}
+
+/* Rows are added in their order, ROWS_AT_ONCE of them while a sum is in a register. */
+static inline __attribute__((always_inline)) void rows_add(const void *x, const bool narrow, int64_t stride,
+                                                           int64_t count, float *restrict sum) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; i++) {
+    float all = sum[i];
+    for (int64_t row = 0; row < ROWS_AT_ONCE; row++) all += element_of(x, narrow, row * stride + i);
+    sum[i] = all;
+  }
+}
+
+static void row_add(const void *x, nx_dtype type, int64_t count, float *sum) {
+  vec_buffer buffer;
+  const float *p = vec_read(x, type, 0, count, buffer);
+#pragma omp simd
+  for (int64_t i = 0; i < count; i++) sum[i] += p[i];
+}
 
 static void columns_sum(const void *x, nx_dtype type, int64_t n_rows, int64_t stride, int64_t j,
                         int64_t count, float *sum) {
-  vec_buffer buffer, block;
+  vec_buffer block;
   for (int64_t row0 = 0; row0 < n_rows; row0 += ROW_BLOCK) {
-    memset(block, 0, sizeof block);
-    for (int64_t row = row0; row < n_rows && row < row0 + ROW_BLOCK; row++) {
-      const float *p = vec_read(x, type, row * stride + j, count, buffer);
-#pragma omp simd
-      for (int64_t i = 0; i < count; i++) block[i] += p[i];
+    int64_t row = row0, end = n_rows - row0 < ROW_BLOCK ? n_rows : row0 + ROW_BLOCK;
+    memset(block, 0, (size_t)count * sizeof *block);
+    for (; row + ROWS_AT_ONCE <= end && type != NX_f16; row += ROWS_AT_ONCE) {
+      const void *rows = vec_at(x, type, row * stride + j);
+      if (type == NX_bf16) rows_add(rows, true, stride, count, block);
+      else rows_add(rows, false, stride, count, block);
     }
+    for (; row < end; row++) row_add(vec_at(x, type, row * stride + j), type, count, block);
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) sum[i] += block[i];
   }
