@@ -48,6 +48,8 @@ typedef struct job {
   const char *svg;    /* the learning rate's picture; NULL: none */
   bool rate;          /* the learning rate is printed instead */
   bool reveal, all;
+  size_t launch;    /* of several programs that a script starts, this one */
+  json_t *gathered; /* what JSON tells of each of these */
   const nxc_estimate_request *asked;
   const nxc_request *request;
   nxc_sink *sink;
@@ -55,6 +57,12 @@ typedef struct job {
 } job;
 
 static void report(const job *j, nxc_plan_report *r) {
+  if (j->options->format == NXC_FORMAT_JSON && j->gathered != NULL) {
+    json_t *object = nxc_plan_json(r);
+    json_object_set_new(object, "launch", json_integer((json_int_t)j->launch));
+    json_array_append_new(j->gathered, object);
+    return;
+  }
   if (j->options->format == NXC_FORMAT_JSON) {
     nxc_plan_print_json(r, stdout);
     return;
@@ -76,9 +84,9 @@ static void report(const job *j, nxc_plan_report *r) {
     (j->all ? nxc_plan_print : nxc_plan_print_screen)(r, stdout);
 }
 
-static bool contradicts(const nxc_sink *sink) {
+static bool has_finding(const nxc_sink *sink, const char *id) {
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++)
-    if (strcmp(nxc_sink_finding(sink, i)->id, "NX3900") == 0) return true;
+    if (strcmp(nxc_sink_finding(sink, i)->id, id) == 0) return true;
   return false;
 }
 
@@ -192,7 +200,7 @@ static int plan_settings(job *j, const char *file) {
   if ((j->rate || j->svg != NULL) && status == NXC_EXIT_GOOD && !show_rate(j, r.training))
     return NXC_EXIT_USAGE;
   if (!j->rate || status != NXC_EXIT_GOOD) report(j, &r);
-  if (contradicts(j->sink) || contradicts(obstacles)) return NXC_EXIT_INTERNAL;
+  if (has_finding(j->sink, "NX3900") || has_finding(obstacles, "NX3900")) return NXC_EXIT_INTERNAL;
   return j->compiled.unreadable ? NXC_EXIT_USAGE : status;
 }
 
@@ -233,7 +241,47 @@ typedef struct wish {
   nxc_estimate_request estimate;
 } wish;
 
-static int plan_file(const nxc_options *options, const char *file, const wish *wished) {
+/* Of a script that starts several programs each is told, where one is not asked for. */
+static bool tells_each(const job *j, const wish *wished) {
+  nxc_format format = j->options->format;
+  bool of_one = wished->output != NULL || wished->html != NULL || wished->svg != NULL || wished->rate ||
+                wished->why.n_items > 0;
+  bool lists = format != NXC_FORMAT_JSON && nxc_document_format_of(format) != NULL;
+  return !of_one && !lists && j->launch == 0 && has_finding(j->sink, "NX5921");
+}
+
+static int plan_file(const nxc_options *options, const char *file, const wish *wished, size_t launch,
+                     json_t *gathered);
+
+/* The first as of a file with one program, the others beside it. */
+static void print_gathered(json_t *gathered) {
+  json_t *first = json_array_get(gathered, 0);
+  json_incref(first);
+  json_array_remove(gathered, 0);
+  json_object_set(first, "others", gathered);
+  json_dumpf(first, stdout, JSON_INDENT(2));
+  putchar('\n');
+  json_decref(first);
+}
+
+static int plan_each(const job *j, const char *file, const wish *wished) {
+  int status = NXC_EXIT_GOOD;
+  const nxc_document *document = j->compiled.document;
+  json_t *gathered = json_array();
+  for (size_t i = 0; i < document->n_launches; i++) {
+    if (j->options->format == NXC_FORMAT_TEXT)
+      printf("%sprogram %zu of %zu, at line %u (--launch %zu)\n", i ? "\n" : "", i + 1, document->n_launches,
+             document->launches[i].line, i + 1);
+    int own = plan_file(j->options, file, wished, i + 1, gathered);
+    if (own > status) status = own;
+  }
+  if (j->options->format == NXC_FORMAT_JSON) print_gathered(gathered);
+  json_decref(gathered);
+  return status;
+}
+
+static int plan_file(const nxc_options *options, const char *file, const wish *wished, size_t launch,
+                     json_t *gathered) {
   const char *output = wished->output;
   nxc_estimate_request asked = wished->estimate;
   asked.nxrun_alone = output != NULL;
@@ -245,15 +293,20 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
            .rate = wished->rate,
            .reveal = wished->reveal,
            .all = wished->all,
+           .launch = launch,
+           .gathered = gathered,
            .asked = &asked};
   j.sink = nxc_sink_new(j.arena);
   nxc_request request = nxc_options_request(options, file);
+  request.launch = launch;
   request.for_nxrun = output != NULL;
   request.judges_only = output == NULL;
   j.request = &request;
   if (options->warnings_are_errors) nxc_sink_warnings_are_errors(j.sink);
   nxc_compile_settings(j.arena, &request, j.sink, &j.compiled);
-  int status = wished->why.n_items > 0 ? tell_why(&j, &wished->why) : plan_settings(&j, file);
+  int status;
+  if (tells_each(&j, wished)) status = plan_each(&j, file, wished);
+  else status = wished->why.n_items > 0 ? tell_why(&j, &wished->why) : plan_settings(&j, file);
   nxc_arena_free(j.arena);
   return status;
 }
@@ -286,7 +339,7 @@ static int plan_files(const nxc_options *options, const wish *wished) {
     return NXC_EXIT_USAGE;
   }
   for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
-    int own = plan_file(options, n_files ? options->files.items[i] : NULL, wished);
+    int own = plan_file(options, n_files ? options->files.items[i] : NULL, wished, options->launch, NULL);
     if (own > status) status = own;
   }
   return status;
