@@ -131,16 +131,13 @@ static int tune(job *j) {
                                     .machine = machine,
                                     .memory_bytes = (double)limit,
                                     .varies = j->varies,
+                                    .offloads = j->vary == NULL,
                                     .top = j->top ? strtoul(j->top, NULL, 10) : 10,
                                     .deadline_s = j->deadline ? strtod(j->deadline, NULL) : 0,
                                     .progress = isatty(STDERR_FILENO) ? draw : NULL};
   if (request.system == NULL && machine->device != NULL)
     return complain("there is no system ", j->estimate.system);
   nxc_tune(j->arena, &request, &result);
-  if (j->vary == NULL && result.n_fit == 0 && !result.cut_short && machine->device != NULL) {
-    j->varies[NXC_KNOB_OFFLOAD_OPTIMIZER] = j->varies[NXC_KNOB_OFFLOAD_ACTIVATIONS] = true;
-    nxc_tune(j->arena, &request, &result);
-  }
   if (request.progress != NULL) clear_progress();
   nxc_tune_report r = {.arena = j->arena,
                        .file = file ? file : "arguments",

@@ -3,6 +3,7 @@
 
 #include "compiler/commands/estimate.h"
 
+#include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
 
 #include <jansson.h>
@@ -104,18 +105,20 @@ static void print_row(const nxc_tune_report *r, const char *label, const nxc_tun
           100 * t->utilisation);
 }
 
-/* ", optimizer in the host's memory", where the file's own choice is another. */
-static void print_offload(const nxc_tune_report *r, const nxc_tuned *t, FILE *out) {
+/* ", optimizer on the host", where the file's own choice is another. */
+static const char *show_offload(const nxc_tune_report *r, const nxc_tuned *t) {
   static const struct {
     nxc_knob knob;
     const char *name;
   } kinds[] = {{NXC_KNOB_OFFLOAD_OPTIMIZER, "optimizer"}, {NXC_KNOB_OFFLOAD_ACTIVATIONS, "activations"}};
+  const char *text = "";
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     int64_t share = nxc_choice_value(&r->result->space, &t->choice, kinds[i].knob).first;
     if (t->choice.at[kinds[i].knob] == 0) continue;
-    fprintf(out, ", %s%s on the %s", share == 500 ? "half of the " : "", kinds[i].name,
-            share ? "host" : "device");
+    text = nxc_arena_printf(r->arena, "%s, %s%s on the %s", text, share == 500 ? "half of the " : "",
+                            kinds[i].name, share ? "host" : "device");
   }
+  return text;
 }
 
 static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *t, FILE *out) {
@@ -126,8 +129,9 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
   if (hours > 0) fprintf(out, hours < 100 ? ", %.3g device-hours" : ", %.0f device-hours", hours);
   if (t->batch.global != r->request->training->batch.global)
     fprintf(out, ", global batch %lld", (long long)samples(r, t->batch.global));
-  print_offload(r, t, out);
   fputc('\n', out);
+  const char *offload = show_offload(r, t);
+  if (*offload != '\0') fprintf(out, "       %s\n", offload + strlen(", "));
   if (t == best) return;
   const char *line = "       as fast";
   if (fabs(lost) >= 0.0005)
@@ -141,6 +145,12 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
   fprintf(out, "%s\n", line);
   if (r->request->memory_bytes > 0 && t->memory_bytes > r->request->memory_bytes)
     fputs("       it does not fit\n", out);
+}
+
+/* In lines of a screen, each behind the first two columns in. */
+static void print_words(const nxc_tune_report *r, FILE *out, const char *label, const char *file,
+                        const char *text) {
+  nxc_print_paragraph(out, COLUMNS, 2, label, nxc_arena_printf(r->arena, "%s%s", file, text));
 }
 
 static void print_elsewhere(const nxc_tune_result *result, FILE *out) {
@@ -161,14 +171,19 @@ static void print_elsewhere(const nxc_tune_result *result, FILE *out) {
 static void print_counts(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   uint32_t world = r->request->training->layout.world;
-  fprintf(out, "%s on %s, %u rank%s\n", r->file, r->request->machine->name, world, world == 1 ? "" : "s");
+  print_words(r, out, "", r->file,
+              nxc_arena_printf(r->arena, " on %s, %u rank%s", r->request->machine->name, world,
+                               world == 1 ? "" : "s"));
   double size = nxc_space_size(&result->space);
-  fprintf(out, "%.0f combination%s, %zu divide, %zu fit", size, size == 1 ? "" : "s", result->n_divide,
-          result->n_fit);
-  if (r->request->memory_bytes > 0) fprintf(out, " in %s", show_memory(r, r->request->memory_bytes));
-  fprintf(out, "; %zu judged, %zu refused%s\n", result->n_judged, result->n_refused,
-          result->cut_short ? "; stopped by the deadline" : "");
-  if (result->refused != NULL) fprintf(out, "refused, of the fastest: %s\n", result->refused);
+  const char *limit = r->request->memory_bytes > 0
+                          ? nxc_arena_printf(r->arena, " in %s", show_memory(r, r->request->memory_bytes))
+                          : "";
+  print_words(
+      r, out, "", "",
+      nxc_arena_printf(r->arena, "%.0f combination%s, %zu divide, %zu fit%s; %zu judged, %zu refused%s", size,
+                       size == 1 ? "" : "s", result->n_divide, result->n_fit, limit, result->n_judged,
+                       result->n_refused, result->cut_short ? "; stopped by the deadline" : ""));
+  if (result->refused != NULL) print_words(r, out, "refused, of the fastest: ", "", result->refused);
   print_elsewhere(result, out);
 }
 
@@ -179,7 +194,8 @@ static void print_errors(const nxc_tune_report *r, FILE *out) {
   for (size_t i = 0; judged && findings != NULL && i < nxc_sink_n_findings(findings); i++) {
     const nxc_finding *finding = nxc_sink_finding(findings, i);
     if (finding->severity == NXC_SEVERITY_ERROR)
-      fprintf(out, "the file has an error: %s (%s)\n", finding->message, finding->id);
+      print_words(r, out, "the file has an error: ", "",
+                  nxc_arena_printf(r->arena, "%s (%s)", finding->message, finding->id));
   }
 }
 
@@ -199,14 +215,16 @@ static void print_assumed(const nxc_tune_report *r, FILE *out) {
   if (r->assumed->model != NULL) fprintf(out, "assumed: the shape of %s\n", r->assumed->model);
   for (size_t i = 0; i < r->assumed->n_items; i++) {
     const nxc_assumption *one = &r->assumed->items[i];
-    fprintf(out, "assumed: %s = %s (%s)\n", nxc_setting_path(one->setting), one->value, one->why);
+    print_words(
+        r, out, "assumed: ", "",
+        nxc_arena_printf(r->arena, "%s = %s (%s)", nxc_setting_path(one->setting), one->value, one->why));
   }
 }
 
 static void print_own(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   if (result->own_refused != NULL) {
-    fprintf(out, "the file as it is: %s\n", result->own_refused);
+    print_words(r, out, "the file as it is: ", "", result->own_refused);
     return;
   }
   print_row(r, "now", &result->own, out);

@@ -28,6 +28,7 @@ typedef struct search {
   nxc_speaker *speaker;
   candidate *list; /* the best first */
   size_t n_list, most;
+  bool needs_host; /* nothing fits in the device's memory alone */
   double began_s;
 } search;
 
@@ -225,15 +226,12 @@ static bool is_worse(const nxc_space *space, nxc_knob knob, size_t place) {
   return false;
 }
 
-static void drop_unknown(search *s) {
+static void drop_unknown(search *s, nxc_knob knob) {
   nxc_space *space = &s->result->space;
-  for (int knob = 0; knob < NXC_N_KNOBS; knob++)
-    for (size_t place = 1; place < space->n_values[knob];) {
-      bool drop = is_worse(space, (nxc_knob)knob, place) || !is_known(s, (nxc_knob)knob, place);
-      if (drop) nxc_space_drop(space, (nxc_knob)knob, place);
-      else place++;
-      if (is_late(s)) return;
-    }
+  for (size_t place = 1; place < space->n_values[knob] && !is_late(s);) {
+    if (is_worse(space, knob, place) || !is_known(s, knob, place)) nxc_space_drop(space, knob, place);
+    else place++;
+  }
 }
 
 /* ---- layouts ---- */
@@ -266,6 +264,12 @@ static void estimate(search *s, const nxc_choice *choice) {
   keep(s, &new);
 }
 
+static const nxc_knob offloads[] = {NXC_KNOB_OFFLOAD_OPTIMIZER, NXC_KNOB_OFFLOAD_ACTIVATIONS};
+
+static bool is_on_host(const nxc_choice *choice) {
+  return choice->at[offloads[0]] != 0 || choice->at[offloads[1]] != 0;
+}
+
 static void list_layouts(search *s) {
   const nxc_space *space = &s->result->space;
   bool estimates = s->request->machine->device != NULL;
@@ -273,6 +277,7 @@ static void list_layouts(search *s) {
   nxc_choice choice = {{0}};
   do {
     n++;
+    if (s->needs_host && !is_on_host(&choice)) continue; /* it does not fit */
     if (!nxc_choice_divides(space, &choice)) continue;
     if (s->result->n_divide++ % 64 == 0) {
       if (is_late(s)) return;
@@ -288,6 +293,22 @@ static void list_layouts(search *s) {
     estimate(s, &choice);
     nxc_arena_rewind(s->scratch, mark);
   } while (nxc_space_next(space, &choice));
+}
+
+/* Where nothing fits, what the host's memory can take of it. */
+static void list_on_host(search *s) {
+  const nxc_tune_request *r = s->request;
+  const bool varies[NXC_N_KNOBS] = {
+      [NXC_KNOB_OFFLOAD_OPTIMIZER] = true, [NXC_KNOB_OFFLOAD_ACTIVATIONS] = true};
+  const nxc_space with = nxc_space_make(s->arena, r->training, r->compiled->settings, varies);
+  nxc_space *space = &s->result->space;
+  for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++) {
+    space->values[offloads[i]] = with.values[offloads[i]];
+    space->n_values[offloads[i]] = with.n_values[offloads[i]];
+    drop_unknown(s, offloads[i]);
+  }
+  s->needs_host = true;
+  if (!is_late(s)) list_layouts(s);
 }
 
 /* ---- judging ---- */
@@ -357,8 +378,10 @@ void nxc_tune(nxc_arena *arena, const nxc_tune_request *request, nxc_tune_result
   nxc_arena_mark mark = nxc_arena_mark_now(s.scratch);
   result->own_refused = judge(&s, &own, &result->own);
   nxc_arena_rewind(s.scratch, mark);
-  drop_unknown(&s);
+  for (int knob = 0; knob < NXC_N_KNOBS; knob++) drop_unknown(&s, (nxc_knob)knob);
   list_layouts(&s);
+  if (request->offloads && result->n_fit == 0 && !result->cut_short && request->machine->device != NULL)
+    list_on_host(&s);
   judge_layouts(&s);
   nxc_arena_free(s.scratch);
 }

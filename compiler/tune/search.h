@@ -25,6 +25,7 @@ typedef struct nxc_tune_request {
   const nxc_machine *machine;
   double memory_bytes;           /* 0: any */
   const bool *varies;            /* of each knob */
+  bool offloads;                 /* where nothing fits, to the memory of the host too */
   size_t top;                    /* how many are wanted */
   size_t kept;                   /* how many of the fastest may be judged; 0: 512 */
   double deadline_s;             /* 0: none */
