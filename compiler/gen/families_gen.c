@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes families.gen.c: schema/families/NAME.yaml as constant C tables. Arguments are the files; what a
- * family that is `like` another does not say is as there. */
+/* Writes families.gen.c: schema/families/NAME.yaml as constant C tables; what a family that is `like` another
+ * does not say is as there. Arguments are OUTPUT.d, which makes ninja look again when their folder changes,
+ * and the files. */
 #include "compiler/expression/expression.h"
 #include "compiler/gen/literal.h"
 #include "compiler/gen/rows.h"
 #include "compiler/settings/family.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,20 +234,47 @@ static void write_families(nxc_arena *arena, const gen_file *files, int n_files)
   puts("};\nconst size_t nxc_n_families = sizeof nxc_families / sizeof *nxc_families;");
 }
 
+/* Meson lists the folder when it configures: a file that came later is told of. */
+static void check_folder(const char *folder, const gen_file *files, int n_files) {
+  DIR *open = opendir(folder);
+  for (const struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) {
+    const char *ending = strrchr(entry->d_name, '.');
+    bool known = entry->d_name[0] == '.' || ending == NULL || strcmp(ending, ".yaml") != 0;
+    for (int i = 0; i < n_files && !known; i++)
+      known = strcmp(strrchr(files[i].path, '/') + 1, entry->d_name) == 0;
+    if (!known) complain(folder, "a new family is seen by meson setup --reconfigure", entry->d_name);
+  }
+  if (open == NULL) complain(folder, "cannot be read", NULL);
+  else closedir(open);
+}
+
+/* The folder is one more thing that the output is made of. */
+static bool write_dependency(const char *path, const char *folder) {
+  FILE *out = fopen(path, "w");
+  bool good = out != NULL && fprintf(out, "%.*s: %s\n", (int)(strlen(path) - 2), path, folder) > 0;
+  return out != NULL && fclose(out) == 0 && good;
+}
+
 int main(int argc, char **argv) {
   nxc_arena *arena = nxc_arena_new();
   gen_file *files = nxc_arena_array(arena, (size_t)argc, sizeof *files);
   puts("/* SPDX-License-Identifier: Apache-2.0 */");
   puts("/* Made from schema/families by compiler/gen; do not edit. */");
   puts("#include \"compiler/settings/family.h\"\n");
-  for (int i = 1; i < argc; i++) {
-    if (!gen_file_read(&files[i - 1], GEN_FAMILY, argv[i])) return EXIT_FAILURE;
-    const gen_family *head = files[i - 1].rows;
-    if (files[i - 1].n_rows > 0 && head->family != NULL) continue;
-    complain(argv[i], "the first row names the family", NULL);
+  int n_files = argc - 2;
+  for (int i = 0; i < n_files; i++) {
+    if (!gen_file_read(&files[i], GEN_FAMILY, argv[i + 2])) return EXIT_FAILURE;
+    const gen_family *head = files[i].rows;
+    if (files[i].n_rows > 0 && head->family != NULL) continue;
+    complain(files[i].path, "the first row names the family", NULL);
     return EXIT_FAILURE;
   }
-  write_families(arena, files, argc - 1);
+  const char *slash = n_files > 0 ? strrchr(files[0].path, '/') : NULL;
+  if (slash == NULL) return EXIT_FAILURE;
+  const char *folder = nxc_arena_strndup(arena, files[0].path, (size_t)(slash - files[0].path));
+  check_folder(folder, files, n_files);
+  if (!write_dependency(argv[1], folder)) return EXIT_FAILURE;
+  write_families(arena, files, n_files);
   nxc_arena_free(arena);
   return n_complaints > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
