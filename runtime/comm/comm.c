@@ -11,7 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { SPINS = 1024, NAP_US = 20, POLLS_PER_CLOCK = 256 };
+enum { NAP_US = 20, POLLS_PER_CLOCK = 256 };
+static const double SPIN_S = 0.02; /* longer than large messages take whose other end was not away */
 
 static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
   const nxr_collective_spec spec = {.op = (nx_op)NXR_VOTE,
@@ -269,12 +270,12 @@ static bool poll(nxr_comm *comm, nxr_collective *collective, uint32_t polls, nxr
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
   nxr_patience patience = {.with = NX_NONE};
   nxr_pause pause = {
-      .spins = SPINS, .yields = UINT32_MAX, .nap_us = NAP_US, .crowded = comm->world->crowded};
+      .spin_s = SPIN_S, .yields = UINT32_MAX, .nap_us = NAP_US, .crowded = comm->world->crowded};
   if (collective->active) {
     delay(comm);
     comm->told_s = 0;
     for (uint64_t seen = comm->n_seen; !poll(comm, collective, pause.polls + 1, &patience);) {
-      if (comm->n_seen != seen) pause.naps = 0; /* they come, so more will */
+      if (comm->n_seen != seen) nxr_pause_anew(&pause);
       seen = comm->n_seen;
       nxr_pause_once(&pause);
     }

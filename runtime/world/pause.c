@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/pause.h"
 
+#include "runtime/world/clock.h"
+
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 
-enum { YIELDS_PER_LOOK = 16, LONGEST_NAP_US = 500 };
+enum { YIELDS_PER_LOOK = 16, LONGEST_NAP_US = 500, SPINS_PER_CLOCK = 64 };
 
 /* The longer it has waited, the less a longer nap adds. */
 static void nap(nxr_pause *pause) {
@@ -22,10 +24,26 @@ static void look_who_ran(nxr_pause *pause, uint32_t n_yields) {
   pause->switched = usage.ru_nivcsw;
 }
 
+/* Whether it goes on spinning. */
+static bool spins(nxr_pause *pause) {
+  if (pause->crowded || pause->spin_s == 0 || pause->spins > 0) return false;
+  if (pause->polls % SPINS_PER_CLOCK != 0) return true;
+  double now_s = nxr_clock_s();
+  if (pause->began_s == 0) pause->began_s = now_s;
+  if (now_s - pause->began_s < pause->spin_s) return true;
+  pause->spins = pause->polls - 1;
+  return false;
+}
+
+void nxr_pause_anew(nxr_pause *pause) {
+  pause->naps = pause->spins = 0;
+  pause->began_s = 0;
+}
+
 void nxr_pause_once(nxr_pause *pause) {
-  uint32_t polls = pause->polls++, spins = pause->crowded ? 0 : pause->spins;
-  if (polls < spins) return;
-  uint32_t n_yields = polls - spins;
+  pause->polls++;
+  if (spins(pause)) return;
+  uint32_t n_yields = pause->polls - 1 - pause->spins;
   bool tired = n_yields >= (pause->crowded ? YIELDS_PER_LOOK : pause->yields);
   if (!tired && !pause->shared && !pause->crowded) look_who_ran(pause, n_yields);
   if (tired || pause->shared) nap(pause);

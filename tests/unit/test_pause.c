@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runtime/world/pause.h: when a wait leaves its core to others. */
+#include "runtime/world/clock.h"
 #include "runtime/world/pause.h"
 #include "tests/unit/cmocka_all.h"
 
@@ -18,7 +19,7 @@ static long naps(void) {
 
 static void test_a_crowded_wait_naps_soon(void **state) {
   (void)state;
-  nxr_pause pause = {.spins = 1 << 20, .yields = UINT32_MAX, .nap_us = 1, .crowded = true};
+  nxr_pause pause = {.spin_s = 1000, .yields = UINT32_MAX, .nap_us = 1, .crowded = true};
   long before = naps();
   for (int i = 0; i < 40; i++) nxr_pause_once(&pause);
   assert_int_equal(pause.polls, 40);
@@ -27,12 +28,28 @@ static void test_a_crowded_wait_naps_soon(void **state) {
 
 static void test_a_long_wait_naps(void **state) {
   (void)state;
-  nxr_pause pause = {.spins = 10, .yields = 10, .nap_us = 1};
-  for (int i = 0; i < 20; i++) nxr_pause_once(&pause);
+  nxr_pause pause = {.yields = 10, .nap_us = 1};
+  for (int i = 0; i < 10; i++) nxr_pause_once(&pause);
   long before = naps();
   for (int i = 0; i < 20; i++) nxr_pause_once(&pause);
   assert_int_equal(pause.naps, 20);
   assert_true(naps() - before >= 10);
+}
+
+static double spin(nxr_pause *pause) {
+  double since_s = nxr_clock_s();
+  while (pause->naps == 0) nxr_pause_once(pause);
+  return nxr_clock_s() - since_s;
+}
+
+static void test_a_wait_spins_first_and_anew(void **state) {
+  (void)state;
+  nxr_pause pause = {.spin_s = 0.02, .nap_us = 1};
+  assert_true(spin(&pause) >= 0.02);
+  nxr_pause_once(&pause);
+  assert_int_equal(pause.naps, 2);
+  nxr_pause_anew(&pause);
+  assert_true(spin(&pause) >= 0.02);
 }
 
 static void *work(void *ends) {
@@ -68,6 +85,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_crowded_wait_naps_soon),
       cmocka_unit_test(test_a_long_wait_naps),
+      cmocka_unit_test(test_a_wait_spins_first_and_anew),
       cmocka_unit_test(test_another_program_on_the_core),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
