@@ -128,6 +128,30 @@ static bool is_refused(nxc_binding *binding, const nxc_bound *bound) {
   return initial == NULL || !nxc_value_equal(initial, bound->value);
 }
 
+/* A key of this entry of a list, where its row says that nxrun cannot execute it. */
+static bool refuse_key(nxc_binding *binding, const char *list, size_t entry, const nxc_node *node) {
+  nxc_arena *arena = binding->arena;
+  const nxc_option_row *row =
+      nxc_option_find(binding->dialect, nxc_arena_printf(arena, "%s[].%s", list, node->key));
+  const nxc_value *value = nxc_node_value(arena, node);
+  if (row == NULL || row->status != NXC_REFUSED || value == NULL || value->kind == NXC_NULL) return false;
+  nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
+             nxc_node_span(node), "leave it out", "nxrun cannot execute %s[%zu].%s: %s", list, entry, node->key,
+             row->why ? row->why : "not yet");
+  return true;
+}
+
+static bool refuse_entries(nxc_binding *binding, const nxc_bound *bound) {
+  const nxc_node *list = bound->given && bound->node != NULL ? nxc_node_final(bound->node) : NULL;
+  bool any = false;
+  for (size_t i = 0; list != NULL && list->kind == NXC_NODE_LIST && i < list->n_children; i++) {
+    const nxc_node *entry = nxc_node_final(list->children[i]);
+    for (size_t k = 0; entry->kind == NXC_NODE_MAP && k < entry->n_children; k++)
+      any = refuse_key(binding, bound->row->name, i, entry->children[k]) || any;
+  }
+  return any;
+}
+
 /* What a section holds is judged key by key. */
 static bool is_section_row(const nxc_binding *binding, const nxc_option_row *row) {
   size_t first;
@@ -149,8 +173,9 @@ static void judge_status(nxc_binding *binding, nxc_bound *bound) {
     if (bound->given) report_inactive(binding, bound);
     return;
   }
-  bound->refused = is_refused(binding, bound);
-  if (bound->refused) {
+  bool whole = is_refused(binding, bound), entries = refuse_entries(binding, bound);
+  bound->refused = whole || entries;
+  if (whole) {
     report_refused(binding, bound);
   } else if (bound->given && row->status == NXC_CHECKED && !is_section_row(binding, row)) {
     nxc_report(binding->sink, "NX1403", NXC_SEVERITY_NOTE, bound->at, NULL,
