@@ -10,7 +10,8 @@ enum {
 };
 
 static const nx_state_row states[N_ROWS][NX_MAX_STATES] = {
-#define STATE(optimizer, index, name, shape, type) [ROW_##optimizer][index] = {#name, #name ".safetensors"},
+#define STATE(optimizer, index, name, shape, type) \
+  [ROW_##optimizer][index] = {#name, #name ".safetensors", NX_##shape},
 #include "schema/optimizers.def"
 };
 
@@ -38,6 +39,12 @@ uint32_t nx_optimizer_n_states(const nx_optimizer_row *row) {
   return n;
 }
 
+uint32_t nx_optimizer_n_same(const nx_optimizer_row *row) {
+  uint32_t n = 0;
+  while (n < nx_optimizer_n_states(row) && row->states[n].shape == NX_SAME) n++;
+  return n;
+}
+
 const nx_optimizer_variant *nx_optimizer_variant_at(uint32_t index) {
   static const nx_optimizer_variant variants[] = {
 #define SET true
@@ -61,5 +68,5 @@ uint32_t nx_optimizer_keeps(const char *name, uint32_t otherwise) {
   const nx_optimizer_row *row = nx_optimizer_find(name);
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (strcmp(foreign[i].name, name) == 0) return foreign[i].n_states;
-  return row != NULL ? nx_optimizer_n_states(row) : otherwise;
+  return row != NULL ? nx_optimizer_n_same(row) : otherwise;
 }

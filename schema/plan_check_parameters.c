@@ -68,7 +68,7 @@ bool nx_check_range(const nx_checker *check, uint32_t index) {
   bool good =
       has_length(plan, range, range->param, true) && (frozen || has_length(plan, range, range->grad, true));
   good = good && (range->master == NX_NONE || has_length(plan, range, range->master, false));
-  uint32_t n_states = nx_optimizer_n_states(nx_range_rule(plan, range));
+  uint32_t n_states = nx_optimizer_n_same(nx_range_rule(plan, range));
   for (uint32_t i = 0; i < NX_MAX_STATES; i++)
     good = good &&
            (i < n_states ? has_length(plan, range, range->states[i], false) : range->states[i] == NX_NONE);

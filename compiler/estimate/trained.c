@@ -21,7 +21,8 @@ static void read_states(const nxc_settings *s, nxc_sizes *z) {
   z->eight_bits = rule != NULL && rule->op == NX_OP_adamw_8bit;
   /* Muon is for the matrices of layers; embeddings and norms have AdamW. */
   if (rule == NULL || rule->kind != NX_MATRIX) return;
-  z->matrix_states += momentum_of(s, 1) - 1;
+  z->factors = nx_optimizer_n_same(rule) < nx_optimizer_n_states(rule);
+  if (z->factors == 0) z->matrix_states += momentum_of(s, 1) - 1;
   z->states = 2;
 }
 
@@ -150,10 +151,39 @@ void nxc_trained_read(const nxc_settings *s, nxc_sizes *z) {
 
 /* ---- a stage ---- */
 
+/* Elements of a matrix that a rank has a part of, and of the squares of both sides of that. */
+static void add_sides(double in, double out, bool input_divided, double ranks, double times, double *elements,
+                      double *squares) {
+  *(input_divided ? &in : &out) /= ranks;
+  *elements += times * in * out;
+  *squares += times * 2 * (in * in + out * out);
+}
+
+static void add_network(const nxc_sizes *z, double width, double ranks, double times, double *elements,
+                        double *squares) {
+  if (width == 0 || times == 0) return;
+  add_sides(z->hidden, features(z, FIRST_WIDTHS, width), false, ranks, times, elements, squares);
+  add_sides(width, z->hidden, true, ranks, times, elements, squares);
+}
+
+/* As moments of the matrices of layers, which systems have joined. */
+static double factors_of_stage(const nxc_sizes *z) {
+  double dense = z->stage_layers - z->stage_mixtures, elements = 0, squares = 0;
+  add_sides(z->hidden, features(z, ALL_HEADS, 0), false, z->tensor, z->stage_layers, &elements, &squares);
+  add_sides(features(z, HEADS_OUT, 0), z->hidden, true, z->tensor, z->stage_layers, &elements, &squares);
+  add_network(z, z->ffn, z->tensor, dense, &elements, &squares);
+  add_network(z, z->shared_ffn, z->tensor, z->stage_mixtures, &elements, &squares);
+  if (z->experts > 0)
+    add_network(z, z->expert_ffn, z->expert_tensor, z->stage_mixtures * z->experts / z->expert, &elements,
+                &squares);
+  return elements > 0 ? squares / elements * sizeof(float) / z->state_bytes : 0;
+}
+
 static void states_of_stage(nxc_sizes *z) {
   double tables = (z->first + z->last - z->tied * z->first * z->last) * z->vocab * z->hidden / z->tensor;
   double vectors = (2 * z->stage_layers + z->last) * z->hidden + z->stage_mixtures * z->experts * z->hidden;
   double all = z->parameters + z->expert_parameters;
+  if (z->factors > 0) z->matrix_states += factors_of_stage(z);
   z->states += (z->matrix_states - z->states) * (all - tables - vectors) / all;
 }
 

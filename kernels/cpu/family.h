@@ -68,6 +68,7 @@ FAMILY(cpu_moe_permute)
 FAMILY(cpu_moe_combine)
 FAMILY(cpu_moe_combine_grad)
 FAMILY(cpu_grouped_bias)
+FAMILY(cpu_soap)
 
 bool CPU_NAME(cpu_tensor_bind)(nxk_kernel *kernel, nxk_fault *fault);
 #define ELEMENT(number, name, n_states, meaning) RUN(cpu_##name)

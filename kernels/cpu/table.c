@@ -57,6 +57,7 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_norm_sq] = OWN(cpu_norm_sq),
     [NX_OP_muon] = {cpu_muon_bind, cpu_muon_run},
     [NX_OP_adaptive_muon] = {cpu_muon_bind, cpu_muon_run},
+    [NX_OP_soap] = OWN(cpu_soap),
 #define ELEMENT(number, name, n_states, meaning) \
     [NX_OP_##name] = {CPU_NAME(cpu_element_bind), CPU_NAME(cpu_##name)},
 #define TENSOR(number, name, n_states, meaning) \

@@ -9,6 +9,7 @@
 #pragma GCC diagnostic ignored "-Wunknown-pragmas" /* that ask for vectors */
 typedef double real;
 #include "kernels/rules/muon.h"
+#include "kernels/rules/soap_room.h"
 
 /* ---- elements ---- */
 
@@ -99,6 +100,12 @@ static uint64_t tensor_scratch(const nxk_operator *operator) {
   uint64_t least = rows < columns ? rows : columns;
   uint64_t squares = is_muon(operator) ? rows * columns + 2 * least * least + rows + columns : 0;
   return 8 * sizeof(double) + (rows * columns + squares + rows + columns) * sizeof(float);
+}
+
+/* struct step_values, p, moments and gradient, both factors, and room. */
+static uint64_t soap_scratch(const nxk_operator *operator) {
+  int64_t m = whole_rows(operator), n = whole_columns(operator);
+  return 8 * sizeof(double) + (uint64_t)(4 * m * n + 2 * m * m + 2 * n * n + soap_room(m, n)) * sizeof(float);
 }
 
 static uint64_t muon_square_tiles(const nxk_device *device, const nxk_operator *operator) {
@@ -192,6 +199,12 @@ static const ocl_row adamw_8bit_row = {"update_tensor",
                                        tensor_define,
                                        NULL};
 
+static const ocl_row soap_row = {"update_tensor",
+                                 {STEP_FIRST, {"soap_step", OCL_ONE, 0, 0, NULL, false}, COPY_LAST(6)},
+                                 soap_scratch,
+                                 tensor_define,
+                                 NULL};
+
 static const ocl_row element_row = {"update",
                                     {STEP_FIRST, {"update", OCL_COUNTED, 0, 0, update_groups, false}},
                                     update_scratch,
@@ -202,6 +215,7 @@ const ocl_row *ocl_update_row(nx_op op) {
   switch (op) {
   case NX_OP_muon: return &muon_row;
   case NX_OP_adaptive_muon: return &adaptive_muon_row;
+  case NX_OP_soap: return &soap_row;
   case NX_OP_novograd: return &novograd_row;
   case NX_OP_sm3: return &sm3_row;
   case NX_OP_sm3_momentum: return &sm3_momentum_row;

@@ -101,6 +101,7 @@ static inline int64_t ref_index(const ref_operand *x, int64_t i) {
 
 /* Doubles of workspace, for the operators that need any; ref_row_work: two rows of the first output. */
 int64_t ref_update_tensor_work(const nxk_operator *operator);
+int64_t ref_soap_work(const nxk_operator *operator);
 int64_t ref_row_work(const nxk_operator *operator);
 int64_t ref_heads_work(const nxk_operator *operator);
 int64_t ref_merge_latent_work(const nxk_operator *operator);

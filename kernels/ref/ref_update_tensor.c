@@ -18,6 +18,7 @@ typedef struct whole {
 } whole;
 
 int64_t ref_update_tensor_work(const nxk_operator *operator) {
+  if (operator->op == NX_OP_soap) return ref_soap_work(operator);
   rule_step step = rule_step_of(operator);
   const nxk_tensor *all = &operator->args[step.parted ? rule_input(&step, NX_UPDATE_END) : 0];
   return (8 + (int64_t)step.n_states) * nxk_n_elements(all) + all->dims[0] + all->dims[1];

@@ -45,7 +45,7 @@ static bool check_box(const nxr_pieces *pieces, uint32_t index, nxr_fault *fault
 
 /* Whether the rule keeps a state of this name; `index` is which. */
 static bool keeps(const nx_optimizer_row *rule, const char *name, uint32_t *index) {
-  for (*index = 0; *index < nx_optimizer_n_states(rule); (*index)++)
+  for (*index = 0; *index < nx_optimizer_n_same(rule); (*index)++)
     if (strcmp(rule->states[*index].name, name) == 0) return true;
   return false;
 }
@@ -64,7 +64,7 @@ static bool list_states(nxr_tensors *tensors, nxr_fault *fault) {
   if (has_memory(plan)) tensors->states[tensors->n_states++] = &memory;
   for (uint32_t g = 0; g < plan->n[NX_SECTION_PARAMETER_GROUPS]; g++) {
     const nx_optimizer_row *rule = nx_optimizer_of(plan->parameter_groups[g].optimizer);
-    for (uint32_t i = 0; i < nx_optimizer_n_states(rule); i++) {
+    for (uint32_t i = 0; i < nx_optimizer_n_same(rule); i++) {
       uint32_t at = 0;
       while (at < tensors->n_states && strcmp(tensors->states[at]->name, rule->states[i].name) != 0) at++;
       if (at == NXR_MAX_STATE_FILES)

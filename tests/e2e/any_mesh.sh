@@ -18,6 +18,7 @@ layout() { # KIND NAME RANKS [SETTING]...
     lora) set -- "$@" lora.rank=4 lora.alpha=8 run.init_from=weights/checkpoints/step-000001 ;;
     fp16) set -- "$@" precision.preset=fp16 precision.loss_scale_initial=65536 precision.loss_scale_window=2 ;;
     fp8) set -- "$@" precision.products=fp8 precision.fp8_history=3 precision.fp8_amax=max ;;
+    soap) set -- "$@" optimizer.name=soap optimizer.clip_norm=null batch.global=2 ;;
     dense | four) ;;
     *) set -- "$@" optimizer.name="${kind%-*}" ;;
   esac
@@ -55,12 +56,14 @@ follow() { # KIND FROM TO
   report "$2, then $3" $?
 }
 
-# Every layout's checkpoint; then the runs that go on from it in another, each line of `pairs`, and one that stays on
-# one rank.
+# Every layout's checkpoint; then the runs that go on from it in another, each line of `pairs`, and one that stays in
+# its first layout.
 compare() {
   while read -r kind name ranks; do prepare "from-$name" "$name" "$ranks"; done <layouts
   train_prepared stop=2
-  for kind in $(cut -d' ' -f1 layouts | uniq); do prepare "whole-$kind" "$kind-one" 1 "from-$kind-one"; done
+  for kind in $(cut -d' ' -f1 layouts | uniq); do
+    prepare "whole-$kind" "$kind-one" "$(awk -v name="$kind-one" '$2 == name { print $3 }' layouts)" "from-$kind-one"
+  done
   while read -r _ from to ranks; do prepare "$from-$to" "$to" "$ranks" "from-$from"; done <pairs
   train_prepared from=checkpoint
   for kind in $(cut -d' ' -f1 layouts | uniq); do losses "whole-$kind" >"expected-$kind"; done
@@ -116,6 +119,11 @@ for kind in $elements $whole_tensors; do
   layout "$kind" zero1 2 optimizer.zero_stage=1
   layout "$kind" pipeline 2 mesh.pipeline=2
 done
+# Its bases of what no gradient has said anything of are what roundings make of them: layouts that sum alike.
+layout soap one 2
+layout soap zero1 2 optimizer.zero_stage=1
+layout soap zero3 2 optimizer.zero_stage=3
+layout soap pipeline 4 mesh.pipeline=2 optimizer.zero_stage=2
 in_turn
 compare
 finish

@@ -121,12 +121,17 @@ static void try_rule(const nx_optimizer_row *rule, const moment *at) {
     }
 }
 
+/* What rules with factors keep is no numbers of any size: test_factors.c tries them. */
+static bool is_tried(const nx_optimizer_row *rule) {
+  return rule != NULL && nx_optimizer_n_same(rule) == nx_optimizer_n_states(rule);
+}
+
 static void rules_hold_at_their_limits(void **state) {
   (void)state;
   assert_true(bench_open(&on_ref, &nxk_ref, BENCH_BYTES) && bench_open(&on_tested, tested, BENCH_BYTES));
   for (uint32_t op = 0; op < NX_OP_END; op++)
     for (int m = 0; m < N_MOMENTS; m++)
-      if (nx_optimizer_of(op) != NULL) try_rule(nx_optimizer_of(op), &moments[m]);
+      if (is_tried(nx_optimizer_of(op))) try_rule(nx_optimizer_of(op), &moments[m]);
   bench_close(&on_tested);
   bench_close(&on_ref);
   assert_int_equal(n_wrong, 0);

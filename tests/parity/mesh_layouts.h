@@ -289,6 +289,21 @@ static const mesh tensor_few[] = {
 };
 #define MUON                                                                                                 \
   SET("optimizer.momentum", "0.95") SET("optimizer.nesterov", "true") SET("optimizer.matrix_lr", "0.01")
+/* Of what no gradient has said anything yet bases are what roundings make of them: meshes sum in one order.
+ */
+static const mesh soap_alike[] = {
+    {"zero1", 2, WORLD("2") ZERO1, NULL},
+    {"zero3", 2, WORLD("2") ZERO("3") OVERLAP, NULL},
+    {"pp2-zero2", 4, WORLD("4") STAGES("2") ZERO("2"), NULL},
+};
+static const mesh soap_parts[] = {
+    {"tp2-dp2", 4, WORLD("4") TENSOR("2"), NULL},
+    {"tp2-dp2-zero3", 4, WORLD("4") TENSOR("2") ZERO("3") OVERLAP, NULL},
+};
+static const mesh soap_experts[] = {
+    {"ep2", 2, WORLD("2") EXPERT("2"), NULL},
+    {"pp2-ep2-zero1", 4, WORLD("4") STAGES("2") EXPERT("2") ZERO1, NULL},
+};
 #define RULE(name) SET("batch.global", "2") NO_CLIP SET("optimizer.name", name)
 static const mesh zero_once[] = {
     {"overlap", 2, WORLD("2") OVERLAP, NULL},

@@ -136,6 +136,65 @@ def adaptive_muon(p, g, state, lr, decay, count, update_scale, update_factor, ca
     p[:] = decayed(p, x, 1 - lr * decay, cautious_decay) - lr * scale * x
 
 
+def soap_mean(mean, now, rest):
+    return mean + rest * (now - mean)
+
+
+def soap(p, g, state, lr, decay, count, beta1, beta2, basis_epsilon, factor_beta, kl_factors):
+    """SOAP of Emerging-Optimizers 0.3 (soap/soap.py), with which Megatron Core trains, in float64."""
+    m, n = p.shape
+    rest = (1 - factor_beta) / (1 - factor_beta**count)
+    left, right = state.get("left", np.zeros((m, m))), state.get("right", np.zeros((n, n)))
+    q, r = state.get("q", np.eye(m)), state.get("r", np.eye(n))
+    first, second = state.get("m", np.zeros_like(p)), state.get("v", np.zeros_like(p))
+    if kl_factors:
+        weights = [1 / len(side) / np.maximum(np.diag(basis.T @ side @ basis), basis_epsilon)
+                   for side, basis in ((left, q), (right, r))]
+        now = g @ (r * weights[1]) @ r.T @ g.T, g.T @ (q * weights[0]) @ q.T @ g
+    else:
+        now = g @ g.T, g.T @ g
+    left, right = soap_mean(left, now[0], rest), soap_mean(right, now[1], rest)
+    first = q @ first @ r.T
+    rows, columns = (np.argsort(-np.diag(basis.T @ side @ basis), kind="stable") for side, basis in ((left, q), (right, r)))
+    second = second[rows][:, columns]
+    if "q" in state:
+        q, r = np.linalg.qr(left @ q[:, rows])[0], np.linalg.qr(right @ r[:, columns])[0]
+    else:
+        q, r = np.linalg.eigh(left)[1][:, ::-1], np.linalg.eigh(right)[1][:, ::-1]
+    turned = q.T @ g @ r
+    first = beta1 * (q.T @ first @ r) + (1 - beta1) * turned
+    second = beta2 * second + (1 - beta2) * turned**2
+    update = first / (1 - beta1**count) / (np.sqrt(second / (1 - beta2**count)) + basis_epsilon)
+    p[:] = p * (1 - lr * decay) - lr * (q @ update @ r.T)
+    state.update(left=left, right=right, q=q, r=r, m=first, v=second)
+
+
+def soap_cases(draw):
+    """A square matrix from the beginning: in its own bases the first gradient is diagonal, so what is beside that is
+    roundings, which a small epsilon makes steps of, as it does of eigenvalues that are 0. What the first gradient of
+    another shape says nothing of has any basis: those begin where three gradients have been."""
+    for rows, columns, before in ((4, 4, 0), (4, 6, 3), (6, 4, 3)):
+        for kl in (0, 1):
+            epsilon = 1e-8 if before and not kl else 1e-2
+            numbers = {"row_start": 0, "column_start": 0, "beta1": 0.9, "beta2": 0.95, "basis_epsilon": epsilon,
+                       "factor_beta": 0.9}
+            p, state = np.round(draw.normal(size=(rows, columns)), 6), {}
+            gradients = np.round(draw.normal(size=(before + STEPS, rows, columns)) * 0.3, 6)
+            own = {"basis_epsilon": epsilon, "factor_beta": 0.9, "kl_factors": kl, "beta1": 0.9, "beta2": 0.95}
+            for count in range(before):
+                soap(p, gradients[count], state, 1e-2, 0.1, count + 1, **own)
+            start, kept = p.copy(), []
+            if before:
+                kept = [state["m"], state["v"], np.concatenate((state["left"], state["q"])),
+                        np.concatenate((state["right"], state["r"]))]
+            for step, rate in enumerate(rates(1e-2)):
+                soap(p, gradients[before + step], state, rate, 0.1, before + step + 1, **own)
+            yield {"rule": "soap", "numbers": {**numbers, "tensor_rows": rows, "kl_factors": kl}, "decay": 0.1,
+                   "rates": rates(1e-2), "by": "formula", "stored": "f64", "rows": rows, "before": before,
+                   "start": start.ravel().tolist(), "states": [x.ravel().tolist() for x in kept],
+                   "gradients": [g.ravel().tolist() for g in gradients[before:]], "final": p.ravel().tolist()}
+
+
 def uncorrected(p, g, state, lr, decay, count, beta1, beta2, epsilon, added=False):
     """FusedAdam of apex and DeepSpeed with bias_correction=False; `added`: weight decay is added to gradients."""
     g = g + decay * p if added else g
@@ -401,6 +460,7 @@ def main():
         g[5] = 0
     workers = [{"workers": n, "numbers": onebit, "decay": 0.1, "rates": rates(1e-3),
                 "final": by_workers(n, wide_start, wide, 1e-3, 0.1, onebit).tolist()} for n in (2, 3, 4)]
+    rows += soap_cases(np.random.default_rng(9))
     record = {"dynamic8": eight_bits(),
               "wide": {"start": wide_start.tolist(), "gradients": [g.tolist() for g in wide], "cases": workers},
               "torch": torch.__version__, "rows": ROWS, "columns": COLUMNS, "start": start.ravel().tolist(),

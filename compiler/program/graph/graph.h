@@ -176,6 +176,7 @@ typedef struct nxc_piece_node {
   bool alias; /* another name of what an earlier piece is */
   const char *memory; /* what it remembers; NULL: it is a weight */
   bool of_range;      /* of the range of that name, not of a module */
+  nxc_id factors[NX_MAX_STATES]; /* of the matrix that begins here: states that are memory; 0: none */
   nx_form form;
   int32_t layer;
   int32_t expert; /* of parts that each expert has, or NXC_ALL_EXPERTS */

@@ -40,16 +40,17 @@ static const char *infer_segment(const nxc_graph *graph, const nxc_operator_node
   return nxc_whole(nxc_in(graph, op, 0));
 }
 
-/* Parameters, states and gradient are the same shard, or box of a tensor; the last output may be a copy in
- * another type. */
+/* Parameters, states of their shape and gradient are the same shard, or box of a tensor; the last output may
+ * be a copy in another type. */
 static const char *infer_update(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const char *fault = NULL;
-  uint32_t n_shards = 2 + nx_optimizer_n_states(nx_optimizer_of(op->op));
+  const nx_optimizer_row *rule = nx_optimizer_of(op->op);
+  uint32_t n_same = nx_optimizer_n_same(rule), n_states = nx_optimizer_n_states(rule);
   for (uint32_t i = 0; i < op->n_in && fault == NULL; i++) fault = nxc_whole(nxc_in(graph, op, i));
-  for (uint32_t i = 1; i < n_shards && fault == NULL; i++)
-    fault = nxc_same(nxc_in(graph, op, 0), nxc_in(graph, op, i));
+  for (uint32_t i = 1; i < n_states + 2 && fault == NULL; i++)
+    if (i <= n_same || i > n_states) fault = nxc_same(nxc_in(graph, op, 0), nxc_in(graph, op, i));
   for (uint32_t i = 0; i < op->n_out; i++) {
-    out[i] = *nxc_in(graph, op, 0);
+    out[i] = *nxc_in(graph, op, i > n_same && i <= n_states ? i : 0);
     out[i].dtype = nxc_out(graph, op, i)->dtype;
   }
   return fault;

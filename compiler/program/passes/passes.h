@@ -35,6 +35,8 @@ uint32_t nxc_parameter_group_of(nxc_graph *graph, const nxc_training *training, 
  * that they are updated with, or by being frozen; also by layer, or by the size of buckets, where data
  * parallelism works on one part while the rest computes. */
 void nxc_ranges_build(nxc_graph *graph, const nxc_training *training);
+/* Makes what an update keeps of each matrix of a range in another shape (factors.c). */
+void nxc_factors_begin(nxc_graph *graph, const nxc_training *training);
 /* Makes a value of a parameter's (or its gradient's) shape a view of its range's value `base`. */
 void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id base);
 

@@ -314,7 +314,7 @@ static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *ran
   if (t->types.master && range->type != NX_f32)
     range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, false, NXC_REPLICATED);
   const nx_optimizer_row *rule = graph->tables->parameter_groups[range->parameter_group].update.rule;
-  for (uint32_t i = 0; rule != NULL && i < nx_optimizer_n_states(rule); i++)
+  for (uint32_t i = 0; rule != NULL && i < nx_optimizer_n_same(rule); i++)
     range->states[i] = range_value(graph, range, rule->states[i].name, NXC_ROLE_STATE, t->types.state, false,
                                    NXC_REPLICATED);
 }
@@ -336,6 +336,7 @@ void nxc_ranges_build(nxc_graph *graph, const nxc_training *t) {
   for (size_t i = 0; i < graph->n_ranges; i++) lay_out(graph, t, &graph->ranges[i]);
   size_t n_ranges = graph->n_ranges, n_parameters = graph->n_parameters;
   nxc_compression_begin(graph, t);
+  nxc_factors_begin(graph, t);
   for (size_t i = n_parameters; i < graph->n_parameters; i++) join(&c, graph->parameters[i]);
   for (size_t i = n_ranges; i < graph->n_ranges; i++) lay_out(graph, t, &graph->ranges[i]);
   for (size_t i = 0; i < graph->n_parameters; i++) {

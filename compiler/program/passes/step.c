@@ -178,12 +178,14 @@ static void update_matrix(step *s, const update *of_range, const nxc_piece_node 
   update u = *of_range;
   int64_t axis;
   const nx_optimizer_row *rule = u.group->update.rule;
-  uint32_t holders = holders_of(graph, piece, &axis), n_states = nx_optimizer_n_states(rule);
-  bool whole = holders != 0 && !(s->t->optimizer.blockwise && rule->kind == NX_MATRIX);
+  uint32_t holders = holders_of(graph, piece, &axis), n_same = nx_optimizer_n_same(rule);
+  bool has_factors = n_same < nx_optimizer_n_states(rule);
+  bool whole = holders != 0 && !has_factors && !(s->t->optimizer.blockwise && rule->kind == NX_MATRIX);
   u.factor = nxc_matrix_factor(s->t, piece);
   u.param = box_of(graph, of_range->param, piece, holders, axis);
   if (of_range->copy) u.copy = box_of(graph, of_range->copy, piece, holders, axis);
-  for (uint32_t i = 0; i < n_states; i++)
+  memcpy(u.states, piece->factors, sizeof u.states);
+  for (uint32_t i = 0; i < n_same; i++)
     u.states[i] = box_of(graph, of_range->states[i], piece, holders, axis);
   u.gradient = box_of(graph, of_range->gradient, piece, holders, axis);
   int64_t rows = piece->rows * (whole && axis == 0 ? (int64_t)nxc_mesh_size(&graph->mesh, holders) : 1);
@@ -192,8 +194,8 @@ static void update_matrix(step *s, const update *of_range, const nxc_piece_node 
   u.column_start = start_of(graph, whole && axis == 1 ? holders : 0, piece->columns);
   if (whole) {
     u.whole[0] = gathered(graph, u.param, holders, axis);
-    for (uint32_t i = 0; i < n_states; i++) u.whole[1 + i] = gathered(graph, u.states[i], holders, axis);
-    u.whole[1 + n_states] = gathered(graph, u.gradient, holders, axis);
+    for (uint32_t i = 0; i < n_same; i++) u.whole[1 + i] = gathered(graph, u.states[i], holders, axis);
+    u.whole[1 + n_same] = gathered(graph, u.gradient, holders, axis);
   }
   append_update(s, &u);
 }
