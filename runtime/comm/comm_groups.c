@@ -10,9 +10,15 @@ static uint32_t n_channels(const nx_plan *plan) {
   return n_chunks > 1 ? 2 * (n_chunks - 1) : 0;
 }
 
-uint64_t nxr_comm_control_bytes(const nx_plan *plan) {
+/* Behind the pulse posts of all groups, then what is small: of channels nothing is. */
+static uint64_t smalls_begin(const nx_plan *plan) {
   uint64_t n_groups = (uint64_t)plan->n[NX_SECTION_GROUPS] + 1 + n_channels(plan);
-  return sizeof(nxr_pulse) + n_groups * NXR_WINDOW_STARTS * sizeof(nxr_post);
+  return (sizeof(nxr_pulse) + n_groups * NXR_WINDOW_STARTS * sizeof(nxr_post) + 63) / 64 * 64;
+}
+
+uint64_t nxr_comm_control_bytes(const nx_plan *plan) {
+  uint64_t n_groups = (uint64_t)plan->n[NX_SECTION_GROUPS] + 1;
+  return smalls_begin(plan) + n_groups * NXR_SMALL_STARTS * sizeof(nxr_small);
 }
 
 uint8_t *nxr_comm_control(const nxr_comm *comm, uint32_t rank) {
@@ -31,17 +37,22 @@ static bool make_members(nxr_comm *comm, uint32_t index) {
   group->on_host = true;
   group->members = calloc(group->size, sizeof *group->members);
   group->posts = calloc(group->size, sizeof *group->posts);
-  return group->members && group->posts;
+  group->smalls = calloc(group->size, sizeof *group->smalls);
+  return group->members && group->posts && group->smalls;
 }
 
 static void find_posts(nxr_comm *comm, uint32_t index) {
   nxr_comm_group *group = &comm->groups[index];
   for (uint32_t i = 0; i < group->size; i++) {
     uint8_t *control = nxr_comm_control(comm, group->members[i]);
-    if (control)
-      group->posts[i] = (nxr_post *)(void *)(control + sizeof(nxr_pulse)) + (size_t)index * NXR_WINDOW_STARTS;
-    else
+    if (!control) {
       group->on_host = false;
+      continue;
+    }
+    group->posts[i] = (nxr_post *)(void *)(control + sizeof(nxr_pulse)) + (size_t)index * NXR_WINDOW_STARTS;
+    if (index <= comm->plan->n[NX_SECTION_GROUPS])
+      group->smalls[i] =
+          (nxr_small *)(void *)(control + smalls_begin(comm->plan)) + (size_t)index * NXR_SMALL_STARTS;
   }
 }
 
@@ -109,6 +120,7 @@ void nxr_comm_groups_close(nxr_comm *comm) {
   for (uint32_t index = 0; comm->groups && index < comm->n_groups; index++) {
     free(comm->groups[index].members);
     free(comm->groups[index].posts);
+    free(comm->groups[index].smalls);
     free(comm->groups[index].in_pairs);
   }
   free(comm->groups);

@@ -4,6 +4,19 @@
 
 #include <string.h>
 
+uint64_t nxr_comm_x_bytes(const nxr_collective *collective) {
+  const nxr_collective_spec *spec = &collective->spec;
+  return spec->outer * spec->axis * spec->inner * (nx_dtype_bits(spec->x_dtype) / 8);
+}
+
+uint64_t nxr_comm_y_bytes(const nxr_collective *collective) {
+  const nxr_collective_spec *spec = &collective->spec;
+  uint64_t n = spec->outer * spec->axis * spec->inner, size = collective->group->size;
+  if (spec->op == NX_OP_all_gather) n *= size;
+  if (spec->op == NX_OP_reduce_scatter) n /= size;
+  return n * (nx_dtype_bits(spec->y_dtype) / 8);
+}
+
 uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint64_t *first) {
   enum { UNIT = 32 }; /* elements: whole cache lines of every type */
   uint64_t n = collective->spec.axis, size = collective->group->size;

@@ -4,7 +4,11 @@
  * Each member posts where its operands are and how far it is. Phase 1: operands are ready. Phase 2
  * (all_reduce only): its part of the sum stands in its y. Phase 3: it has read all it needs. When all have
  * reached phase 3 the collective is complete, and its operands may be overwritten. In an all_reduce member i
- * alone reads part i of the members' x, before it writes part i of its y; so y may be x. */
+ * alone reads part i of the members' x, before it writes part i of its y; so y may be x.
+ *
+ * What is small has phase 1 alone: its x is copied to the control memory, and each member works out all of
+ * its y from there. That is overwritten by the start NXR_SMALL_STARTS later, when all members have posted the
+ * one in the middle: they do so when that before it in the same post is complete, so they have read. */
 #include "runtime/comm/comm_transport.h"
 
 #include <string.h>
@@ -22,7 +26,11 @@ static void post_phase(nxr_collective *collective, uint32_t phase) {
 }
 
 static bool shared_bind(nxr_comm *comm, nxr_collective *collective, nxr_fault *fault) {
-  (void)comm, (void)collective, (void)fault;
+  (void)comm, (void)fault;
+  nx_op op = collective->spec.op;
+  collective->is_small = (op == NX_OP_all_reduce || op == NX_OP_reduce_scatter || op == NX_OP_all_gather) &&
+                         collective->group->size <= NXR_SMALL_MEMBERS &&
+                         nxr_comm_x_bytes(collective) <= NXR_SMALL_BYTES;
   return true;
 }
 
@@ -38,7 +46,35 @@ void nxr_shared_post(const nxr_comm *comm, nxr_collective *collective, uint32_t 
   post_phase(collective, phase);
 }
 
+static nxr_small *small_of(const nxr_collective *collective, uint32_t position) {
+  return &collective->group->smalls[position][collective->sequence % NXR_SMALL_STARTS];
+}
+
+/* Whether all members have posted the start that had this one's post before. */
+static bool may_overwrite(nxr_collective *collective) {
+  if (collective->sequence < NXR_SMALL_STARTS) return true;
+  uint64_t before = 4 * (collective->sequence - NXR_WINDOW_STARTS) + NXR_READY;
+  for (uint32_t i = 0; i < collective->group->size; i++) {
+    collective->waits_for = i;
+    if (atomic_load_explicit(&post_of(collective, i)->flag, memory_order_acquire) < before) return false;
+  }
+  return true;
+}
+
+static void start_small(nxr_collective *collective) {
+  collective->phase = 0;
+  if (!may_overwrite(collective)) return;
+  nxr_small *own = small_of(collective, collective->group->position);
+  memcpy(own->x, collective->spec.x, nxr_comm_x_bytes(collective));
+  own->signature = collective->signature;
+  post_phase(collective, NXR_READY);
+}
+
 static void shared_start(nxr_comm *comm, nxr_collective *collective) {
+  if (collective->is_small) {
+    start_small(collective);
+    return;
+  }
   nxr_shared_post(comm, collective, NXR_READY);
   if (collective->spec.op == NX_OP_all_gather) /* while the others come */
     nxr_comm_place(collective, collective->group->position, collective->spec.x);
@@ -65,6 +101,7 @@ const uint8_t *nxr_shared_y(const nxr_comm *comm, const nxr_collective *collecti
 }
 
 static const uint8_t *peer_x(const nxr_comm *comm, const nxr_collective *collective, uint32_t position) {
+  if (collective->is_small) return small_of(collective, position)->x;
   if (position == collective->group->position) return collective->spec.x;
   return peer_memory(comm, collective, position) + post_of(collective, position)->x;
 }
@@ -81,7 +118,9 @@ static void sum_members(nxr_comm *comm, nxr_collective *collective, uint64_t x_f
 }
 
 static void check_signature(nxr_comm *comm, nxr_collective *collective, uint32_t position) {
-  if (post_of(collective, position)->signature != collective->signature)
+  uint64_t other = collective->is_small ? small_of(collective, position)->signature
+                                        : post_of(collective, position)->signature;
+  if (other != collective->signature)
     nxr_comm_fail(comm, collective, collective->group->members[position], "came to another collective");
 }
 
@@ -124,6 +163,16 @@ static void exchange_all(const nxr_comm *comm, const nxr_collective *collective)
                       collective->spec.y);
 }
 
+/* All that there is to do when all have come. */
+static void finish_small(nxr_comm *comm, nxr_collective *collective) {
+  check_signatures(comm, collective);
+  if (collective->spec.op == NX_OP_all_reduce) sum_members(comm, collective, 0, 0, collective->spec.axis);
+  else if (collective->spec.op == NX_OP_reduce_scatter) scatter_sums(comm, collective);
+  else
+    for (uint32_t i = 0; i < collective->group->size; i++)
+      nxr_comm_place(collective, i, peer_x(comm, collective, i));
+}
+
 /* Whether a member has come so far. */
 static bool has_reached(nxr_collective *collective, uint32_t position, uint32_t phase) {
   collective->waits_for = position;
@@ -157,7 +206,12 @@ static bool move_around(nxr_comm *comm, nxr_collective *collective) {
 static bool shared_progress(nxr_comm *comm, nxr_collective *collective) {
   if ((int)collective->spec.op == NXR_TRANSFER) return move_bytes(comm, collective);
   if (collective->spec.op == NX_OP_shift) return move_around(comm, collective);
-  if (!nxr_shared_all_there(collective)) return false;
+  if (collective->phase == 0) start_small(collective);
+  if (collective->phase == 0 || !nxr_shared_all_there(collective)) return false;
+  if (collective->is_small) {
+    finish_small(comm, collective);
+    return true;
+  }
   if (collective->phase == NXR_FINISHED) return true;
   if (collective->phase == NXR_READY) check_signatures(comm, collective);
   if (collective->phase == NXR_READY && collective->spec.op == NX_OP_all_reduce) {

@@ -6,19 +6,6 @@
  * wait for that, the host does not. */
 #include "runtime/comm/comm_transport.h"
 
-static uint64_t x_bytes(const nxr_collective *collective) {
-  const nxr_collective_spec *spec = &collective->spec;
-  return spec->outer * spec->axis * spec->inner * (nx_dtype_bits(spec->x_dtype) / 8);
-}
-
-static uint64_t y_bytes(const nxr_collective *collective) {
-  const nxr_collective_spec *spec = &collective->spec;
-  uint64_t n = spec->outer * spec->axis * spec->inner, size = collective->group->size;
-  if (spec->op == NX_OP_all_gather) n *= size;
-  if (spec->op == NX_OP_reduce_scatter) n /= size;
-  return n * (nx_dtype_bits(spec->y_dtype) / 8);
-}
-
 static bool is_transfer(const nxr_collective *collective) {
   return (int)collective->spec.op == NXR_TRANSFER;
 }
@@ -44,15 +31,16 @@ bool nxr_staged_open(nxr_comm *comm, nxr_collective *collective, nxr_fault *faul
   if (comm->backend->host_addressable || spec->on_host) return true;
   *staging = (nxr_staging){.used = true, .x = spec->x, .y = spec->y};
   spec->on_host = true;
-  bool in_place = staging->x == staging->y && x_bytes(collective) == y_bytes(collective);
-  spec->x = host_memory(comm, x_bytes(collective), &why);
-  spec->y = in_place ? spec->x : host_memory(comm, y_bytes(collective), &why);
+  bool in_place = staging->x == staging->y && nxr_comm_x_bytes(collective) == nxr_comm_y_bytes(collective);
+  spec->x = host_memory(comm, nxr_comm_x_bytes(collective), &why);
+  spec->y = in_place ? spec->x : host_memory(comm, nxr_comm_y_bytes(collective), &why);
   staging->ready = comm->backend->event_open(comm->device, &why);
   staging->left = comm->backend->event_open(comm->device, &why);
   staging->arrived = comm->backend->event_open(comm->device, &why);
   if (spec->x && spec->y && staging->ready && staging->left && staging->arrived) return true;
   return nxr_fault_set(fault, "no memory for a copy of %llu bytes of the device: %s",
-                       (unsigned long long)(x_bytes(collective) + y_bytes(collective)), why.text);
+                       (unsigned long long)(nxr_comm_x_bytes(collective) + nxr_comm_y_bytes(collective)),
+                       why.text);
 }
 
 void nxr_staged_begin(const nxr_comm *comm, nxr_collective *collective) {
@@ -62,7 +50,7 @@ void nxr_staged_begin(const nxr_comm *comm, nxr_collective *collective) {
   backend->event_record(comm->device, NXK_KERNELS, staging->ready);
   if (!sends(collective)) return;
   backend->event_wait(comm->device, NXK_COPIES_OUT, staging->ready);
-  backend->start_copy_out(comm->device, collective->spec.x, staging->x, x_bytes(collective),
+  backend->start_copy_out(comm->device, collective->spec.x, staging->x, nxr_comm_x_bytes(collective),
                           collective->spec.operator);
   backend->event_record(comm->device, NXK_COPIES_OUT, staging->left);
 }
@@ -78,7 +66,7 @@ void nxr_staged_end(const nxr_comm *comm, nxr_collective *collective) {
   nxr_staging *staging = &collective->staging;
   if (!staging->used || !receives(collective)) return;
   backend->event_wait(comm->device, NXK_COPIES_IN, staging->ready);
-  backend->start_copy_in(comm->device, staging->y, collective->spec.y, y_bytes(collective),
+  backend->start_copy_in(comm->device, staging->y, collective->spec.y, nxr_comm_y_bytes(collective),
                          collective->spec.operator);
   backend->event_record(comm->device, NXK_COPIES_IN, staging->arrived);
   staging->arrives = true;

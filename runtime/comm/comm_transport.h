@@ -23,6 +23,13 @@ typedef struct nxr_post {
   uint64_t signature;    /* of operator, shape and types: equal on all members */
 } nxr_post;
 
+/* What a member brings to a start, where that is small: the others read it here. */
+enum { NXR_SMALL_BYTES = 256, NXR_SMALL_MEMBERS = 16, NXR_SMALL_STARTS = 2 * NXR_WINDOW_STARTS };
+typedef struct nxr_small {
+  _Alignas(64) uint64_t signature;
+  _Alignas(64) uint8_t x[NXR_SMALL_BYTES];
+} nxr_small;
+
 /* The first bytes of a rank's control memory. */
 typedef struct nxr_pulse {
   _Atomic uint64_t beats;
@@ -43,6 +50,7 @@ typedef struct nxr_comm_group {
   uint32_t n_local;  /* members on each host, where they lie in order and every host has as many; else 0 */
   uint64_t n_started;
   nxr_post **posts;  /* [size]: each member's NXR_WINDOW_STARTS posts; NULL where not on this host */
+  nxr_small **smalls; /* [size]: each member's NXR_SMALL_STARTS; NULL where not on this host */
   nxr_collective *posted[NXR_WINDOW_STARTS]; /* what had each post last; NULL: nothing yet */
   uint32_t *in_pairs; /* [size]: positions; each n_paired of them are summed in pairs; NULL: none are */
   uint32_t n_paired;
@@ -76,6 +84,7 @@ struct nxr_collective {
   uint32_t waits_for;
   _Atomic bool active; /* what it made is there when it is not */
   bool leaves;
+  bool is_small; /* in the window: its x is copied to where the others read it */
   uint64_t n_slice; /* elements of one member's part that lie together, where the members' parts are equal */
   uint64_t signature;
   const void **sources; /* [size], for a sum */
@@ -193,6 +202,9 @@ void nxr_comm_tell(nxr_comm *comm, const nxr_collective *collective, uint32_t pe
 _Noreturn void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t peer,
                              const char *what);
 _Noreturn void nxr_comm_fail_device(nxr_comm *comm);
+/* Of its operands. */
+uint64_t nxr_comm_x_bytes(const nxr_collective *collective);
+uint64_t nxr_comm_y_bytes(const nxr_collective *collective);
 /* The part of an all_reduce that the member at `position` sums: elements [*first, return value + *first). */
 uint64_t nxr_comm_part(const nxr_collective *collective, uint32_t position, uint64_t *first);
 /* y[outer][member][axis x inner] from the members' x[outer][axis x inner], one member at a time. */
