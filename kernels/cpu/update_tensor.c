@@ -2,10 +2,10 @@
 /* The rules of whole tensors but Muon, in fp32: what ref does, in passes over rows that threads share. What
  * a rank has whole and in fp32 is worked on where it lies; all else is copied to scratch, and the box out of
  * it. Sums are made in fp64, row by row, so that they are the same for any number of threads. */
+#include "kernels/cpu/dynamic8.h"
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/rules/tensor.h"
-#include "schema/dynamic8.h"
 
 enum { TENSOR_STATES = 2 };
 
@@ -311,6 +311,7 @@ void CPU_NAME(cpu_adafactor)(const nxk_kernel *kernel, const nxk_frame *frame) {
 typedef struct eight_bits {
   float beta1, rest1, beta2, rest2, rate, root, epsilon, kept, scale;
   bool rounded;
+  dynamic8_map of_first, of_second;
 } eight_bits;
 
 static eight_bits eight_bits_of(const whole *w, int64_t least) {
@@ -343,17 +344,16 @@ static void update_block(const eight_bits *by, float *restrict p, float *restric
     most2 = second > most2 ? second : most2;
   }
   if (!by->rounded) return;
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    m[i] = nx_dynamic8_stored(true, m[i], most1);
-    v[i] = nx_dynamic8_stored(false, v[i], most2);
-  }
+  dynamic8_round(&by->of_first, m, n, most1);
+  dynamic8_round(&by->of_second, v, n, most2);
 }
 
 void CPU_NAME(cpu_adamw_8bit)(const nxk_kernel *kernel, const nxk_frame *frame) {
   whole w = load_whole(kernel, frame);
   if (isnan(w.step.scale)) return;
-  const eight_bits by = eight_bits_of(&w, cpu_int(kernel, frame, NX_adamw_8bit_min_8bit_size));
+  eight_bits by = eight_bits_of(&w, cpu_int(kernel, frame, NX_adamw_8bit_min_8bit_size));
+  dynamic8_map_make(&by.of_first, true);
+  dynamic8_map_make(&by.of_second, false);
 #pragma omp parallel for num_threads(w.device->n_threads) schedule(static)
   for (int64_t at = 0; at < w.n; at += NX_DYNAMIC8_BLOCK)
     update_block(&by, w.p + at, w.states[0] + at, w.states[1] + at, w.g + at,

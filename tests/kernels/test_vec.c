@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of vec.h against the C library in fp64, over all magnitudes: the errors that vec.h states. */
+/* The functions of vec.h against the C library in fp64, over all magnitudes: the errors that vec.h states;
+ * what rounds in vectors or by tables, against schema/. */
 #define CPU_SUFFIX test
+#include "kernels/cpu/dynamic8.h"
 #include "kernels/cpu/vec.h"
 #include "schema/bf16.h"
 #include "tests/tap.h"
@@ -91,6 +93,30 @@ static void test_random_words_are_the_schemas(void **state) {
   }
 }
 
+/* Every pattern of a block whose greatest magnitude is `most`, and what is no number. */
+static void test_dynamic8_is_the_schemas(void **state) {
+  (void)state;
+  static const float all_most[] = {1, 0.75F, 3e-20F, 0, NAN};
+  dynamic8_map map;
+  for (int i = 0; i < 10; i++) {
+    float most = all_most[i / 2];
+    dynamic8_map_make(&map, i % 2);
+    for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE) {
+      float x = vec_float((uint32_t)bits), own = x;
+      if (fabsf(x) > most) continue;
+      dynamic8_round(&map, &own, 1, most);
+      float stored = nx_dynamic8_stored(i % 2, x, most);
+      assert_true(isnan(stored) ? isnan(own) : own == stored);
+    }
+    for (int value = 1; value + 1 < map.n; value++) { /* what two values are equally near to */
+      float x = map.middle[value] * (i == 1 ? -1 : 1), own = x;
+      if (most != 1) continue;
+      dynamic8_round(&map, &own, 1, most);
+      assert_true(own == nx_dynamic8_stored(i % 2, x, most));
+    }
+  }
+}
+
 int main(void) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return tap_skip_all("compiled for AVX2");
@@ -98,7 +124,7 @@ int main(void) {
     cmocka_unit_test(test_exp),
     cmocka_unit_test(test_erf), cmocka_unit_test(test_tanh),
     cmocka_unit_test(test_f16_is_the_schemas), cmocka_unit_test(test_bf16_is_the_schemas),
-    cmocka_unit_test(test_random_words_are_the_schemas),
+    cmocka_unit_test(test_random_words_are_the_schemas), cmocka_unit_test(test_dynamic8_is_the_schemas),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
