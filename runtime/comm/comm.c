@@ -12,7 +12,7 @@
 #include <time.h>
 
 enum { NAP_US = 20, POLLS_PER_CLOCK = 256 };
-static const double SPIN_S = 0.02; /* longer than large messages take whose other end was not away */
+static const double SPIN_S = 0.003; /* longer than large messages take whose other end was not away */
 
 static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
   const nxr_collective_spec spec = {.op = (nx_op)NXR_VOTE,
