@@ -219,6 +219,10 @@ static const struct family {
     {"form-further-tied", LAYERS("4") SET("model.predict_depth", "1") SET("model.tied_embeddings", "true"),
      formed, 4},
     {"experts-between", MIXTURE("2") LAYERS("4") " --set 'nx:moe.pattern=([0]+[1])*2'", staged_experts, 2},
+    {"further-again",
+     LAYERS("4") SET("model.predict_depth", "1") SET("recompute.granularity", "full")
+         SET("recompute.layers", "2"),
+     formed, 2},
     {"further-chunks", LAYERS("4") SET("model.predict_depth", "2"), tuned_few + 1, 1},
     {"elastic-chunks", LAYERS("4") SET("run.reproducible", "elastic") SET("batch.micro", "2"), tuned_few + 1,
      1, true},
@@ -239,6 +243,10 @@ static const struct family {
     {"dpo", DPO LORA, tuned, TUNED, false, NULL, PAIRS},
     {"answers", ANSWERS, tuned, TUNED, false, NULL, PAIRS},
     {"lora-gpt2", LORA GPT2 LAYERS("4") SET("lora.bias", "all"), tuned_few, 3},
+    {"lora-latent",
+     SET("model.heads", "4") SET("model.kv_heads", "4") SET("model.latent_rank", "8")
+         SET("model.latent_rope_dim", "4") SET("lora.rank", "4") SET("lora.modules", "[kv_a_proj_with_mqa]"),
+     few, 3},
     {"qlora-answers", QLORA ANSWERS LAYERS("4"), tuned_few, 3, false, NULL, PAIRS},
     {"dpo-whole", DPO LAYERS("4"), tuned_few, 3, false, NULL, PAIRS},
     {"orpo-experts", SET("alignment.strategy", "orpo") MIXTURE("2"), tuned_experts, TUNED_EXPERTS, false,

@@ -14,15 +14,30 @@ nxc_id nxc_adapter_append(nxc_graph *graph, const nxc_training *t, const char *n
           .dtype = graph->values[y].shape.dtype});
 }
 
+/* The product with this first matrix that the module has already: of parts with products of their own, and
+ * one adapter. So there is one gradient of it, in which summands and sums over ranks meet. 0: none. */
+static nxc_id find_low(const nxc_graph *graph, nxc_id a) {
+  const nxc_program_list *program = &graph->programs[graph->program];
+  for (size_t i = program->n; i-- > 0;) {
+    const nxc_operator_node *op = &graph->operators[program->operators[i]];
+    if (op->layer != graph->layer) return 0;
+    if (op->n_in > 1 && op->args[1] == a) return op->args[op->n_in];
+  }
+  return 0;
+}
+
 /* What the adapter of these boxes adds. The first feature of x on this rank, where they are divided. */
 static nxc_id adapted(const nxc_decoder *d, nxc_id x, const nxc_box *boxes, nxc_id a, nxc_id b,
                       const nxc_rank_number *first_feature) {
   nxc_graph *graph = d->graph;
   nxc_part part = d->t->lora.of[boxes[0].part]->parts[0]; /* one mask for all that has one first matrix */
   const char *name = nxc_part_name(boxes[0].part);
-  x = nxc_decoder_dropout(d, x, d->t->lora.dropout, NXC_KEY_ADAPTERS + (int)part, nxc_rank_number_of(0),
-                          first_feature);
-  nxc_id low = nxc_decoder_product(d, nxc_arena_printf(graph->arena, "%s_low", name), x, a, 0);
+  nxc_id low = find_low(graph, a);
+  if (low == 0) {
+    x = nxc_decoder_dropout(d, x, d->t->lora.dropout, NXC_KEY_ADAPTERS + (int)part, nxc_rank_number_of(0),
+                            first_feature);
+    low = nxc_decoder_product(d, nxc_arena_printf(graph->arena, "%s_low", name), x, a, 0);
+  }
   return nxc_decoder_product(d, nxc_arena_printf(graph->arena, "%s_high", name), low, b, 0);
 }
 

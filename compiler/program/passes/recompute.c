@@ -70,11 +70,11 @@ static bool drops(const recompute *r, const nxc_operator_node *op) {
 }
 
 /* Whether the last value of a layer, which is the next one's input, is kept: within a group of layers that
- * are computed again together it is not. */
+ * are computed again together it is not. Layers that predict further tokens are a group each. */
 static bool ends_group(const recompute *r, const nxc_operator_node *op) {
   const nxc_graph *graph = r->graph;
   bool grouped = r->t->recomputation.full && !r->t->recomputation.block && op->layer >= 0;
-  if (!grouped || op->layer + 1 == graph->first_layer + graph->n_layers) return true;
+  if (!grouped || op->layer + 1 >= graph->first_layer + graph->n_layers) return true;
   return (place_of(graph, op) + 1) % r->t->recomputation.layers == 0;
 }
 
