@@ -221,6 +221,12 @@ static void print_assumed(const nxc_tune_report *r, FILE *out) {
   }
 }
 
+static bool assumes(const nxc_tune_report *r, nxc_setting_id setting) {
+  bool found = false;
+  for (size_t i = 0; i < r->assumed->n_items; i++) found |= r->assumed->items[i].setting == setting;
+  return found;
+}
+
 static void print_own(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   if (result->own_refused != NULL) {
@@ -256,7 +262,8 @@ void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
   if (result->n_best > 0) print_margin(r, out);
   if (result->n_best > 0) print_edits(r, &result->best[0], out);
   else if (result->n_fit == 0 && result->least_bytes > 0)
-    fprintf(out, "\nNo layout fits: each needs %s or more.\n", show_memory(r, result->least_bytes));
+    fprintf(out, "\nNo layout fits: each needs %s or more.%s\n", show_memory(r, result->least_bytes),
+            assumes(r, NX_SETTING_MESH_WORLD) ? " --world-size N tells more ranks." : "");
   else if (result->cut_short && result->n_judged == 0)
     fputs("\nNo layout was judged before the deadline: give it more time.\n", out);
   else fputs("\nNo other layout is accepted.\n", out);
