@@ -155,10 +155,17 @@ typedef struct key {
 
 static void read_keys(reading *r, const nxc_node *map, const key *keys, size_t n_keys);
 
+static void read_share(reading *r, const nxc_node *node, void *field) {
+  *(double *)field = number_of(node);
+  bool share = *(double *)field > 0 ? *(double *)field <= 1 : is_nothing(node);
+  if (!share) complain(r, node, "must be a share, 0 to 1");
+}
+
 static void read_link(reading *r, const nxc_node *node, void *field) {
   nxc_link *link = field;
   const key keys[] = {{"bandwidth", read_rate, &link->bandwidth, true},
-                      {"latency", read_seconds, &link->latency_s, true}};
+                      {"latency", read_seconds, &link->latency_s, true},
+                      {"taken", read_share, &link->taken, false}};
   read_keys(r, node, keys, sizeof keys / sizeof *keys);
 }
 
@@ -174,12 +181,6 @@ static void read_products(reading *r, const nxc_node *node, void *field) {
 static void read_number(reading *r, const nxc_node *node, void *field) {
   *(double *)field = number_of(node);
   if (*(double *)field == 0) complain(r, node, "must be a positive number");
-}
-
-static void read_share(reading *r, const nxc_node *node, void *field) {
-  *(double *)field = number_of(node);
-  bool share = *(double *)field > 0 ? *(double *)field <= 1 : is_nothing(node);
-  if (!share) complain(r, node, "must be a share, 0 to 1");
 }
 
 /* [rows, columns] */

@@ -147,8 +147,10 @@ static bool measure_all(calibration *c) {
   if (groups[GROUP_INSIDE].size > 1 &&
       !nxr_measure_link(bench, GROUP_INSIDE, groups[GROUP_INSIDE].size, &c->inside, &c->fault))
     return false;
-  return groups[GROUP_BETWEEN].size == 1 ||
-         nxr_measure_link(bench, GROUP_BETWEEN, groups[GROUP_BETWEEN].size, &c->between, &c->fault);
+  c->inside.taken = -1; /* a host's ranks copy for themselves, and wait for it */
+  uint32_t n_hosts = groups[GROUP_BETWEEN].size;
+  return n_hosts == 1 || (nxr_measure_link(bench, GROUP_BETWEEN, n_hosts, &c->between, &c->fault) &&
+                          nxr_measure_taken(bench, GROUP_BETWEEN, n_hosts, &c->between.taken, &c->fault));
 }
 
 /* ---- writing ---- */
@@ -178,6 +180,7 @@ static void print_link(const char *key, const nxr_measured_link *link, uint32_t 
   if (size == 1) return;
   fprintf(out, "%s:\n  latency: %.3g\n", key, link->latency_s);
   print_curve("  bandwidth", &link->bandwidth, out);
+  if (link->taken >= 0) fprintf(out, "  taken: %.2g\n", link->taken);
 }
 
 static void print_machine(const calibration *c, FILE *out) {

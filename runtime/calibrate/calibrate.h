@@ -37,6 +37,8 @@ typedef struct nxr_curve {
 
 typedef struct nxr_measured_link {
   double latency_s;
+  double
+      taken; /* share of the time of moving by which kernels beside it take longer; below 0: not measured */
   nxr_curve bandwidth;
 } nxr_measured_link;
 
@@ -61,5 +63,7 @@ bool nxr_measure_memory(nxr_bench *bench, nxr_curve *curve, nxr_fault *fault);
 /* Over a group of the bench's plan, of `size` members. */
 bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, nxr_measured_link *link,
                       nxr_fault *fault);
+/* What of kernels' time a collective of such a group takes that goes on beside them. */
+bool nxr_measure_taken(nxr_bench *bench, uint32_t group, uint32_t size, double *taken, nxr_fault *fault);
 
 #endif

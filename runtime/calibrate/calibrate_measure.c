@@ -16,6 +16,7 @@ enum {
   ALIGNMENT = 4096
 };
 static const double SAMPLE_S = 10e-3;
+static const double MOST_TAKEN = 0.9;
 static const double SLOW_SAMPLES = 10; /* of one product: the next is eight times as large */
 
 static uint64_t round_up(uint64_t bytes) {
@@ -210,8 +211,8 @@ static void run_collective(nxr_bench *bench, void *what, uint32_t repeats) {
 }
 
 /* With which a rank receives so many bytes; x and y do not overlap. */
-static bool measure_exchange(nxr_bench *bench, nx_op op, uint32_t group, uint32_t size, double bytes,
-                             double *seconds, nxr_fault *fault) {
+static nxr_collective *bind_exchange(nxr_bench *bench, nx_op op, uint32_t group, uint32_t size, double bytes,
+                                     nxr_fault *fault) {
   uint64_t part = (uint64_t)(bytes / (op == NX_OP_all_reduce ? 8 : 4) / (size - 1));
   if (part == 0) part = 1;
   char *memory = bench->frame.base[NX_ARENA_comm];
@@ -226,7 +227,13 @@ static bool measure_exchange(nxr_bench *bench, nx_op op, uint32_t group, uint32_
                               .inner = 1,
                               .operator = UINT32_MAX};
   nxr_collective *collective = nxr_comm_bind(bench->comm, &spec, fault);
-  if (!nxr_world_agree(bench->world, fault)) return false;
+  return nxr_world_agree(bench->world, fault) ? collective : NULL;
+}
+
+static bool measure_exchange(nxr_bench *bench, nx_op op, uint32_t group, uint32_t size, double bytes,
+                             double *seconds, nxr_fault *fault) {
+  nxr_collective *collective = bind_exchange(bench, op, group, size, bytes, fault);
+  if (!collective) return false;
   *seconds = measure(bench, run_collective, collective, LEAST_EXCHANGES);
   return true;
 }
@@ -247,5 +254,47 @@ bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, nxr_measu
     }
     link->bandwidth.size[i] = bytes, link->bandwidth.rate[i] = 3 * bytes / sum_s;
   }
+  return true;
+}
+
+/* ---- kernels beside a collective ---- */
+
+typedef struct pair {
+  nxr_collective *collective; /* NULL: the kernels alone */
+  kernel_run kernel;
+  uint32_t n_kernels;
+} pair;
+
+static void run_pair(nxr_bench *bench, void *what, uint32_t repeats) {
+  pair *own = what;
+  for (uint32_t i = 0; i < repeats; i++) {
+    if (own->collective) nxr_comm_start(bench->comm, own->collective);
+    for (uint32_t k = 0; k < own->n_kernels; k++) {
+      run_kernel(bench, &own->kernel, 1);
+      nxr_comm_progress(bench->comm);
+    }
+    nxk_synchronize(bench->backend, bench->device);
+    if (own->collective) nxr_comm_wait(bench->comm, own->collective);
+  }
+}
+
+/* Kernels of half as much time again as the collective takes alone, so that what is longer is theirs. */
+bool nxr_measure_taken(nxr_bench *bench, uint32_t group, uint32_t size, double *taken, nxr_fault *fault) {
+  pair own = {.n_kernels = 1};
+  nxk_fault why = {""};
+  nxk_operator op = product_of(NX_f32, 0, 256, 1024, 512, &own.kernel.footprint);
+  if (bench->backend->bind(bench->device, &op, &own.kernel.kernel, &why) == false)
+    nxr_fault_set(fault, "no kernel for products: %s", why.text[0] ? why.text : "declined");
+  nxr_collective *collective =
+      bind_exchange(bench, NX_OP_all_gather, group, size, LARGEST_EXCHANGE, fault);
+  if (!collective) return false;
+  double exchange_s = measure(bench, run_collective, collective, LEAST_EXCHANGES);
+  double kernel_s = measure(bench, run_pair, &own, 1), kernels = 1.5 * exchange_s / kernel_s;
+  own.n_kernels = kernels < 1 ? 1 : kernels > MAX_REPEATS ? MAX_REPEATS : (uint32_t)kernels;
+  double alone_s = measure(bench, run_pair, &own, 1);
+  own.collective = collective;
+  double beside_s = measure(bench, run_pair, &own, 1);
+  *taken = beside_s > alone_s ? (beside_s - alone_s) / exchange_s : 0;
+  if (*taken > MOST_TAKEN) *taken = MOST_TAKEN;
   return true;
 }

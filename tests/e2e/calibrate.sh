@@ -44,7 +44,7 @@ passes 'two hosts' "$mpiexec" -launcher fork -hosts one:1,two:1 -n 2 \
   "$nxrun" --calibrate --threads 1 -o hosts.yaml
 plan hosts.yaml mesh.world=2 mesh.nodes=2 optimizer.zero_stage=1
 forecast 'two hosts: forecast' $?
-grep -q '^between:$' hosts.yaml && ! grep -q '^inside:$' hosts.yaml
+grep -q '^between:$' hosts.yaml && ! grep -q '^inside:$' hosts.yaml && grep -q '^  taken: [01]' hosts.yaml
 report 'two hosts: what was measured' $?
 
 "$nxrun" --calibrate --backend ref --threads 1 >ref.yaml 2>out

@@ -209,6 +209,33 @@ static void what_is_between_hosts_goes_on(void **state) {
   nxc_arena_free(arena);
 }
 
+/* A quarter of the core moves messages for 11 ms: a kernel of 30 ms takes 2.75 ms more, one of 2 ms a third
+ * more, and what moves within a host takes nothing of it. */
+static void a_core_that_moves_computes_slower(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(2);
+  machine.between.taken = 0.25;
+  for (uint32_t group = 0; group < 2; group++) {
+    case_plan c;
+    case_begin(&c, 4, 2, 1);
+    machine.overlap = NXC_OVERLAPS;
+    case_collective(&c, 0, NX_OP_all_gather, group, 10000); /* 1 + 1 + 1 ms near, 1 + 10 + 10 ms far */
+    case_operator(&c, 0, NX_OP_add, 0, 2900000);            /* 1 + 29 ms */
+    case_operator(&c, 0, NX_OP_wait, 0, 0);
+    case_items(&c);
+    assert_near(nxc_forecast_step(&c.plan, &machine, arena).step_s, group ? 32.75e-3 : 30e-3,
+                "beside moving");
+    c.operators[1].moved_bytes = 100000;
+    nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+    assert_near(f.class_s[NXC_COST_MEMORY], group ? 2e-3 / 0.75 : 2e-3, "a short kernel");
+    machine.overlap = NXC_WAITS;
+    f = nxc_forecast_step(&c.plan, &machine, arena);
+    assert_near(f.class_s[NXC_COST_MEMORY], 2e-3, "after moving");
+  }
+  nxc_arena_free(arena);
+}
+
 /* A wait is for one collective; those started after it go on. */
 static void a_gather_ahead_is_not_waited_for(void **state) {
   (void)state;
@@ -323,6 +350,7 @@ int main(void) {
       cmocka_unit_test(no_route_within_a_host),
       cmocka_unit_test(machines_may_overlap),
       cmocka_unit_test(what_is_between_hosts_goes_on),
+      cmocka_unit_test(a_core_that_moves_computes_slower),
       cmocka_unit_test(a_gather_ahead_is_not_waited_for),
       cmocka_unit_test(a_reduction_may_outlive_its_pass),
       cmocka_unit_test(what_is_not_told_is_named),

@@ -79,6 +79,7 @@ typedef struct spent {
   double class_s[NXC_N_COSTS];
   double total_s;
   double busy_until, ends_s; /* where collectives go on beneath work: the links; the last collective */
+  double moves_until;        /* between hosts, which a core has to do */
   bool known; /* of programs, which are added up when first met */
 } spent;
 
@@ -128,8 +129,16 @@ static double start_beneath(const player *p, const nx_operator *op, double secon
   double begin = later(s->busy_until, s->total_s);
   double latency_s = nxc_exchange_of(p->plan, p->machine, p->places, index_of(p->plan, op)).latency_s;
   s->busy_until = begin + seconds - latency_s;
+  if (p->places[op->group].n_hosts > 1) s->moves_until = s->busy_until;
   s->ends_s = later(s->ends_s, begin + seconds);
   return begin + seconds;
+}
+
+/* A core that also moves messages computes slower, as long as they move. */
+static double beside_moving(const player *p, const spent *s, double seconds) {
+  double moving = s->moves_until - s->total_s, speed = 1 - p->machine->between.taken;
+  if (moving <= 0 || seconds <= 0 || speed >= 1) return seconds;
+  return seconds <= moving * speed ? seconds / speed : seconds + moving * (1 - speed);
 }
 
 /* A collective takes its time where it is started; or it goes on beneath work, and a wait takes what is left.
@@ -142,10 +151,10 @@ static void add_operator(const player *p, const nx_program *program, const nx_op
     double *end = &p->ends[p->plan->arguments[op->first_argument + 1]];
     if (!goes_on(p, op)) spend(s, NXC_COST_COLLECTIVES, seconds);
     else *end = start_beneath(p, op, seconds, s);
-  } else if (program->kind == NX_PROGRAM_STEP) {
-    spend(s, NXC_COST_OPTIMIZER, seconds);
   } else {
-    spend(s, multiplies(op) ? NXC_COST_PRODUCTS : NXC_COST_MEMORY, seconds);
+    nxc_cost_class class = multiplies(op) ? NXC_COST_PRODUCTS : NXC_COST_MEMORY;
+    if (program->kind == NX_PROGRAM_STEP) class = NXC_COST_OPTIMIZER;
+    spend(s, class, beside_moving(p, s, seconds));
   }
 }
 
