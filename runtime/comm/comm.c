@@ -12,7 +12,7 @@
 #include <time.h>
 
 enum { NAP_US = 20, POLLS_PER_CLOCK = 256 };
-static const double SPIN_S = 0.003; /* longer than large messages take whose other end was not away */
+static const double SPIN_S = 0.003, SPIN_S_PER_BYTE = 1e-9; /* what they take whose other end is not away */
 
 static nxr_collective *bind_vote(nxr_comm *comm, nxr_fault *fault) {
   const nxr_collective_spec spec = {.op = (nx_op)NXR_VOTE,
@@ -267,10 +267,15 @@ static bool poll(nxr_comm *comm, nxr_collective *collective, uint32_t polls, nxr
   return complete;
 }
 
+static double spin_s(const nxr_collective *collective) {
+  uint64_t x = nxr_comm_x_bytes(collective), y = nxr_comm_y_bytes(collective);
+  return SPIN_S + SPIN_S_PER_BYTE * (double)(x > y ? x : y);
+}
+
 void nxr_comm_wait(nxr_comm *comm, nxr_collective *collective) {
   nxr_patience patience = {.with = NX_NONE};
   nxr_pause pause = {
-      .spin_s = SPIN_S, .yields = UINT32_MAX, .nap_us = NAP_US, .crowded = comm->world->crowded};
+      .spin_s = spin_s(collective), .yields = UINT32_MAX, .nap_us = NAP_US, .crowded = comm->world->crowded};
   if (collective->active) {
     delay(comm);
     comm->told_s = 0;
