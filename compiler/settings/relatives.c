@@ -51,6 +51,16 @@ static const struct {
 #include "schema/relatives.def"
 };
 
+static const named_words inert[] = {
+#define RELATIVE_INERT(name, options) {name, options},
+#include "schema/relatives.def"
+};
+
+static const named_words past_inert[] = {
+#define PAST_INERT(system, options) {#system, options},
+#include "schema/relatives.def"
+};
+
 static const nxc_past_option past_options[] = {
 #define PAST(system, option, until, now) {#system, option, until, now},
 #include "schema/relatives.def"
@@ -109,6 +119,29 @@ static bool has_word(const named_words *rows, size_t n_rows, const nxc_relative 
 
 bool nxc_relative_lists(const nxc_relative *relative, const char *option) {
   return has_word(listed, sizeof listed / sizeof *listed, relative, option);
+}
+
+/* NAME, or NAME=WORD. */
+static bool names_option(const char *words, const char *option, const char *word) {
+  size_t n = strlen(option);
+  if (is_among(words, option)) return true;
+  for (const char *at = words; (at = strstr(at, option)) != NULL; at++) {
+    const char *value = at + n + 1;
+    size_t n_value = strcspn(value, " ");
+    if ((at == words || at[-1] == ' ') && at[n] == '=' && strlen(word) == n_value &&
+        strncmp(value, word, n_value) == 0)
+      return true;
+  }
+  return false;
+}
+
+bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, const char *word) {
+  for (size_t i = 0; i < sizeof inert / sizeof *inert; i++)
+    if (strcmp(inert[i].name, relative->name) == 0 && names_option(inert[i].words, option, word)) return true;
+  for (size_t i = 0; i < sizeof past_inert / sizeof *past_inert; i++)
+    if (strcmp(past_inert[i].name, relative->system) == 0 && names_option(past_inert[i].words, option, word))
+      return true;
+  return false;
 }
 
 bool nxc_relative_runs(const nxc_relative *relative, const char *program) {

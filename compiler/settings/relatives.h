@@ -37,6 +37,8 @@ const nxc_relative *nxc_relative_of_word(const char *system, const char *option,
 bool nxc_relative_lists(const nxc_relative *relative, const char *option);
 /* Whether it is a program of its own, which sets what it is not given. */
 bool nxc_relative_runs(const nxc_relative *relative, const char *program);
+/* Whether this option of its own, with this word, changes nothing that is trained. */
+bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, const char *word);
 /* Whether a rule does not hold where this option of its own is given. */
 bool nxc_relative_spares(const nxc_relative *relative, const char *option, const char *rule);
 /* Whether it has the option and the system as it is known here has not. */

@@ -125,17 +125,23 @@ static const char *own_of(const nxc_binding *binding, const nxc_node *node) {
   return nxc_arena_printf(binding->arena, "%s %s", node->key, node->value.text);
 }
 
-static const nxc_remark *remarks_of(nxc_binding *binding, const char *names, const char *counted,
+static bool is_inert(const nxc_binding *binding, const nxc_node *node) {
+  const char *word = node->value.kind == NXC_STRING ? node->value.text : "";
+  return node->kind == NXC_NODE_SCALAR && nxc_relative_is_inert(binding->relative, node->key, word);
+}
+
+static const nxc_remark *remarks_of(nxc_binding *binding, const char *names, const char *counted, bool inert,
                                     size_t *n_remarks) {
-  nxc_remark *remarks = nxc_arena_array(binding->arena, 2, sizeof *remarks);
+  nxc_remark *remarks = nxc_arena_array(binding->arena, 3, sizeof *remarks);
   const char *what = binding->relative->past ? "what is no more" : "of its own";
   remarks[0].text = nxc_arena_printf(binding->arena, "%s: %s", what, names);
   remarks[1].text = nxc_arena_printf(binding->arena, "estimates count %s", counted);
   *n_remarks = *counted ? 2 : 1;
+  if (inert) remarks[(*n_remarks)++].text = "none of that changes what is trained";
   return remarks;
 }
 
-static void report_relative(nxc_binding *binding, const nxc_node *at, const nxc_remark *remarks,
+static void report_relative(nxc_binding *binding, const nxc_node *at, bool inert, const nxc_remark *remarks,
                             size_t n_remarks) {
   const nxc_relative *relative = binding->relative;
   const char *system = nxc_system_name(relative->system);
@@ -154,7 +160,7 @@ static void report_relative(nxc_binding *binding, const nxc_node *at, const nxc_
   nxc_sink_report(binding->sink,
                   &(nxc_finding){
                       .id = relative->past ? "NX1325" : "NX1324",
-                      .severity = binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
+                      .severity = binding->for_nxrun && !inert ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
                       .at = nxc_node_span(at),
                       .fix = relative->past ? named : "have that code itself judge what is its own",
                       .remarks = remarks,
@@ -167,6 +173,7 @@ void nxc_binding_report_relative(nxc_binding *binding) {
   const nxc_relative *relative = binding->relative;
   const nxc_node *root = binding->document->root, *first = NULL;
   const char *names = "", *counted = "";
+  bool inert = true;
   for (size_t i = 0; relative != NULL && i < root->n_children; i++) {
     const nxc_node *node = root->children[i];
     const nxc_relative_meaning *means = meaning_of(binding, node, NULL);
@@ -175,12 +182,13 @@ void nxc_binding_report_relative(nxc_binding *binding) {
     const char *own = own_of(binding, node);
     if (own == NULL) continue;
     names = nxc_arena_printf(binding->arena, "%s%s%s", names, first ? ", " : "", own);
+    inert = inert && is_inert(binding, node);
     if (first == NULL || relative_of(binding->dialect, first) != relative) first = node;
   }
   if (first == NULL) return;
   size_t n_remarks;
-  const nxc_remark *remarks = remarks_of(binding, names, counted, &n_remarks);
-  report_relative(binding, first, remarks, n_remarks);
+  const nxc_remark *remarks = remarks_of(binding, names, counted, inert, &n_remarks);
+  report_relative(binding, first, inert, remarks, n_remarks);
 }
 
 bool nxc_binding_report_past(nxc_binding *binding, const nxc_node *node, const char *name, bool open) {

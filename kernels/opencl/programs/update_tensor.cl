@@ -346,11 +346,12 @@ kernel void adamw_8bit_store(OPERANDS) {
 #endif
 
 #ifdef IS_soap
-/* One group does it all, on copies in ROOM. */
+/* One item does it all, on copies in ROOM: compilers take exponentially long over barriers within loops within
+ * loops. */
 typedef float real;
 #define PLACE global
-#define EACH(i, n) for (long i = get_local_id(0); i < (n); i += LOCAL)
-#define MEET barrier(CLK_GLOBAL_MEM_FENCE)
+#define EACH(i, n) for (long i = 0; i < (n); i++)
+#define MEET
 #define WITH_ALL(statement) statement
 #include "kernels/rules/soap_room.h"
 #include "kernels/rules/eigen.h"
@@ -372,7 +373,6 @@ static void soap_multiply(const rule_soap *s, soap_product product, const global
              b[form.b_turned ? column * b_columns + k : k * b_columns + column];
     c[i] = sum;
   }
-  MEET;
 }
 
 #define SOAP_TAKE(name, n, from) \
@@ -381,7 +381,7 @@ static void soap_multiply(const rule_soap *s, soap_product product, const global
   EACH(i, n) name[i] = from
 
 kernel void soap_step(OPERANDS) {
-  if (SKIPPED) return;
+  if (SKIPPED || get_global_id(0) != 0) return;
   const long m = XDIM(0, 2), n = COLUMNS;
   global float *room = ROOM;
   rule_soap s = {.lr = (float)AT_STEP->lr,
@@ -403,10 +403,7 @@ kernel void soap_step(OPERANDS) {
   SOAP_TAKE(s.side[1], 2 * n * n, STATE_3(i));
   s.basis[0] = s.side[0] + m * m, s.basis[1] = s.side[1] + n * n;
   soap_place(&s, room);
-  MEET;
-  const bool first = soap_is_first(&s);
-  MEET;
-  soap_update(&s, first);
+  soap_update(&s, soap_is_first(&s));
   EACH(i, m * n) {
     SET_Y0(i, s.p[i]);
     SET_Y1(i, s.moment1[i]);
