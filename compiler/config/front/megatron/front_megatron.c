@@ -166,7 +166,9 @@ static void read_source(front *f, const nxc_source *source) {
     else if (found.program != NULL && found.program->use == NXC_PROGRAM_OWN) read_own(f, &found);
     nxc_megatron_read_deepspeed(&f->to, &script);
     nxc_megatron_read_launcher(&f->to, launch);
-    if (found.program == NULL && found.name != NULL) nxc_megatron_put_program(&f->to, launch, found.name);
+    const nxc_relative *relative = f->to.relative;
+    if (found.name != NULL && relative != NULL && nxc_relative_runs(relative, found.name))
+      nxc_megatron_put_program(&f->to, launch, found.name);
     f->to.open = f->to.open || script.misspelt;
     if (source == f->texts->first) f->script = script.is_script, f->n_asked = script.n_asked;
   }

@@ -24,7 +24,7 @@ void nxc_megatron_prepare(struct nxc_binding *binding);
 
 /* What launches the training: `launch` (launcher.c); what torchrun does not know is reported. */
 void nxc_megatron_read_launcher(nxc_arguments *to, const nxc_launch *launch);
-/* A program that is not known here: two of them train in two ways. */
+/* A program of a relative, which may have several. */
 void nxc_megatron_put_program(nxc_arguments *to, const nxc_launch *launch, const char *name);
 /* Variables that the text sets: `launch` takes the number of ranks, `environment` the others where the launch
  * is `whole`. */
