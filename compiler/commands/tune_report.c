@@ -266,6 +266,9 @@ void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
             assumes(r, NX_SETTING_MESH_WORLD) ? " --world-size N tells more ranks." : "");
   else if (result->cut_short && result->n_judged == 0)
     fputs("\nNo layout was judged before the deadline: give it more time.\n", out);
+  else if (result->n_judged < result->n_fit && !result->cut_short)
+    fprintf(out, "\nNone of the %zu fastest that fit is accepted; the others were not judged.\n",
+            result->n_judged);
   else fputs("\nNo other layout is accepted.\n", out);
 }
 
