@@ -53,6 +53,7 @@ shrink() {
 }
 
 train() { # FILE NAME
+  rm -f "$work/whole.yaml" # of another file
   "$nxcfg" convert "$1" --to nx -o "$work/whole.yaml" --world-size 8 >"$work/log" 2>&1
   [ -s "$work/whole.yaml" ] || return
   shape=$(shape_of "$work/whole.yaml")

@@ -145,6 +145,19 @@ static bool try_value(trying *t, const nxc_option_row *row, const char *value, b
   return good;
 }
 
+/* Whether its section is not there, and cannot stand with this option alone: another one is demanded of it. */
+static bool needs_another(const trying *t, const nxc_option_row *row) {
+  const char *dot = strrchr(row->name, '.');
+  size_t n_section = dot ? (size_t)(dot - row->name) + 1 : 0;
+  for (size_t i = 0; dot && i < t->compiled.dialect->n_options; i++) {
+    const nxc_option_row *other = &t->compiled.dialect->options[i];
+    if (other == row || other->required == NULL || strncmp(other->name, row->name, n_section) != 0) continue;
+    const nxc_beyond *now = find(&t->side, other->name);
+    if (now == NULL || !now->given) return true;
+  }
+  return false;
+}
+
 static void try_option(trying *t, const nxc_option_row *row) {
   const char *samples[SAMPLES_MAX];
   size_t n_samples = add_samples(row, samples), first;
@@ -153,6 +166,7 @@ static void try_option(trying *t, const nxc_option_row *row) {
   bool here = nxc_in_version(row->versions, row->n_versions, t->compiled.version);
   if (row->alias_of != NULL || section || free_form || !here) return;
   for (size_t i = 0; i < n_samples; i++) tried = try_value(t, row, samples[i], !tried) || tried;
+  if (!tried && needs_another(t, row)) return;
   t->n_options++;
   t->n_tried += tried;
   if (!tried && getenv("NX_VERBOSE")) tap_note("not tried: %s", row->name);
