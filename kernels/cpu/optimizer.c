@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The update rules, in fp32: one pass over memory. */
-#include "kernels/cpu/family.h"
+#include "kernels/cpu/update.h"
 #include "kernels/cpu/vec.h"
 #include "schema/stochastic.h"
 
@@ -64,24 +64,8 @@ static void update_chunk(const update *u, int64_t start, int64_t count) {
   if (u->copy.at) store_chunk(u, &u->copy, 0, start, count, rows[0]);
 }
 
-static double number_at(const nxk_kernel *kernel, const nxk_frame *frame, const rule_step *step,
-                        uint32_t which) {
-  return *(const double *)cpu_in_at(kernel, frame, rule_input(step, which));
-}
-
-static rule_step read_step(const nxk_kernel *kernel, const nxk_frame *frame) {
-  rule_step step = rule_step_of(&kernel->operator);
-  step.lr = number_at(kernel, frame, &step, NX_UPDATE_LR);
-  step.decay = number_at(kernel, frame, &step, NX_UPDATE_DECAY);
-  step.scale = number_at(kernel, frame, &step, NX_UPDATE_SCALE);
-  rule_step_count(&step, *(const int64_t *)cpu_in_at(kernel, frame, rule_input(&step, NX_UPDATE_STEP)) + 1);
-  step.stochastic = frame->stochastic;
-  step.seed = frame->seed;
-  return step;
-}
-
 static void run_element(const nxk_kernel *kernel, const nxk_frame *frame, element_rule *rule) {
-  update u = {.rule = rule, .step = read_step(kernel, frame)};
+  update u = {.rule = rule, .step = cpu_update_step(kernel, frame)};
   if (isnan(u.step.scale)) return;
   uint32_t n_kept = 1 + u.step.n_states, g = rule_input(&u.step, NX_UPDATE_GRADIENT);
   for (uint32_t k = 0; k < n_kept; k++)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SOAP in fp32: what ref does, with matmul's products; all else threads share. What lies in fp32 is worked on
  * where it lies. */
-#include "kernels/cpu/family.h"
-#include "kernels/rules/step.h"
+#include "kernels/cpu/update.h"
 
 #include <omp.h>
 #include <tgmath.h>
@@ -112,23 +111,9 @@ static float *operand(const nxk_kernel *kernel, const nxk_frame *frame, uint32_t
   return to;
 }
 
-static double number_at(const nxk_kernel *kernel, const nxk_frame *frame, const rule_step *step,
-                        uint32_t which) {
-  return *(const double *)cpu_in_at(kernel, frame, rule_input(step, which));
-}
-
-static rule_step read_step(const nxk_kernel *kernel, const nxk_frame *frame) {
-  rule_step step = rule_step_of(&kernel->operator);
-  step.lr = number_at(kernel, frame, &step, NX_UPDATE_LR);
-  step.decay = number_at(kernel, frame, &step, NX_UPDATE_DECAY);
-  step.scale = number_at(kernel, frame, &step, NX_UPDATE_SCALE);
-  rule_step_count(&step, *(const int64_t *)cpu_in_at(kernel, frame, rule_input(&step, NX_UPDATE_STEP)) + 1);
-  return step;
-}
-
 void CPU_NAME(cpu_soap)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const soap *u = kernel->state;
-  const rule_step step = read_step(kernel, frame);
+  const rule_step step = cpu_update_step(kernel, frame);
   if (isnan(step.scale)) return;
   float *of[N_OPERANDS];
   for (uint32_t i = 0; i < N_OPERANDS; i++) of[i] = operand(kernel, frame, i);

@@ -3,7 +3,7 @@
  * a rank has whole and in fp32 is worked on where it lies; all else is copied to scratch, and the box out of
  * it. Sums are made in fp64, row by row, so that they are the same for any number of threads. */
 #include "kernels/cpu/dynamic8.h"
-#include "kernels/cpu/family.h"
+#include "kernels/cpu/update.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/rules/tensor.h"
 
@@ -62,19 +62,10 @@ static float *load(const nxk_kernel *kernel, const nxk_frame *frame, const whole
   return to;
 }
 
-static double number_at(const nxk_kernel *kernel, const nxk_frame *frame, const rule_step *step,
-                        uint32_t which) {
-  return *(const double *)cpu_in_at(kernel, frame, rule_input(step, which));
-}
-
 static whole load_whole(const nxk_kernel *kernel, const nxk_frame *frame) {
-  whole w = {.device = kernel->device, .step = rule_step_of(&kernel->operator)};
-  rule_step *step = &w.step;
+  whole w = {.device = kernel->device, .step = cpu_update_step(kernel, frame)};
+  const rule_step *step = &w.step;
   char *scratch = kernel->device->scratch;
-  step->lr = number_at(kernel, frame, step, NX_UPDATE_LR);
-  step->decay = number_at(kernel, frame, step, NX_UPDATE_DECAY);
-  step->scale = number_at(kernel, frame, step, NX_UPDATE_SCALE);
-  rule_step_count(step, *(const int64_t *)cpu_in_at(kernel, frame, rule_input(step, NX_UPDATE_STEP)) + 1);
   w.columns = cpu_in(kernel, whole_input(step, 0))->dims[1];
   w.rows = cpu_int(kernel, frame, RULE_TENSOR_ROWS);
   w.n = w.rows * w.columns;
