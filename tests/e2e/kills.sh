@@ -26,6 +26,7 @@ steps=1000000 # of the plan: more than are trained while kills go on
 train() { # RUN [ARGUMENT]...: in the background; its hosts' processes are all of it
   to=$1
   shift
+  : >"out.$to" # here, not when the shell that runs below gets so far: the run before it has written there
   ip netns exec $one "$mpiexec" -launcher ssh -launcher-exec "$folder/enter" -genv UCX_TLS tcp,self \
     -hosts $net.1:1,$net.2:1 -n 2 "$nxrun" killed.bin --dir "$to" "$@" >out.$to 2>&1 &
   job=$!
