@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 awk '
   function put() { if (!left_out) printf "%s", text; text = ""; left_out = 0 }
   /^record / { put() }
-  /^op onebit_|^tolerance f64 |^op .* noise=0*[.1-9]/ { left_out = 1 }
+  /^op (onebit_|random_logits )|^tolerance f64 |^op .* noise=0*[.1-9]/ { left_out = 1 }
   { text = text $0 "\n" }
   END { put() }' "$2" >"$work/records"
 export NXRUN_OPENCL_OPTIONS=-cl-opt-disable NXRUN_CLBLAST=0 NX_LACKS=fp64
