@@ -101,8 +101,7 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->capacity = m->mixture->capacity_factor;
 }
 
-/* Where there are fewer key and value heads than tensor-parallel ranks, several ranks hold and compute each.
- */
+/* Where tensor-parallel ranks are more than key and value heads, several of them hold and compute each. */
 static void read_copies(const nxc_layout *l, nxc_sizes *z) {
   if (z->kv_rank > 0) return;
   double held = z->kv_heads * nxc_layout_kv_copies(l, (int64_t)z->kv_heads);

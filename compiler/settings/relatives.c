@@ -135,13 +135,16 @@ static bool names_option(const char *words, const char *option, const char *word
   return false;
 }
 
-bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, const char *word) {
-  for (size_t i = 0; i < sizeof inert / sizeof *inert; i++)
-    if (strcmp(inert[i].name, relative->name) == 0 && names_option(inert[i].words, option, word)) return true;
-  for (size_t i = 0; i < sizeof past_inert / sizeof *past_inert; i++)
-    if (strcmp(past_inert[i].name, relative->system) == 0 && names_option(past_inert[i].words, option, word))
-      return true;
+static bool names_any(const named_words *rows, size_t n_rows, const char *name, const char *option,
+                      const char *word) {
+  for (size_t i = 0; i < n_rows; i++)
+    if (strcmp(rows[i].name, name) == 0 && names_option(rows[i].words, option, word)) return true;
   return false;
+}
+
+bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, const char *word) {
+  return names_any(inert, sizeof inert / sizeof *inert, relative->name, option, word) ||
+         names_any(past_inert, sizeof past_inert / sizeof *past_inert, relative->system, option, word);
 }
 
 bool nxc_relative_runs(const nxc_relative *relative, const char *program) {

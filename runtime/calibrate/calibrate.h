@@ -37,8 +37,8 @@ typedef struct nxr_curve {
 
 typedef struct nxr_measured_link {
   double latency_s;
-  double
-      taken; /* share of the time of moving by which kernels beside it take longer; below 0: not measured */
+  /* share of the time of moving by which kernels beside it take longer; below 0: not measured */
+  double taken;
   nxr_curve bandwidth;
 } nxr_measured_link;
 

@@ -55,8 +55,8 @@ typedef struct nxr_travel {
   uint64_t part_bytes;    /* of the staging, for what goes in a round between two members */
   uint64_t n_places;      /* of the staging, for a round */
   uint32_t n_ahead;       /* 1: two rounds are under way at once, in a half of the staging each */
-  uint64_t
-      staging_bytes; /* of a round: [size] parts that are received, then [size] that are sent, where packed */
+  /* of all rounds under way: [size] parts that are received, then [size] that are sent, where packed */
+  uint64_t staging_bytes;
   uint8_t *staging;       /* while it is under way */
   bool wants_room;        /* for it */
 } nxr_travel;
