@@ -1,11 +1,11 @@
 #!/bin/sh
 # Forms of decoders against PyTorch in float64 (record_forms.py): the loss and the gradient's norm of each step, within 1e-6,
 # on one rank, and in every layout of two. TAP.
-# usage: forms.sh NXCFG NXRUN MPIEXEC RECORDED
+# usage: forms.sh NXCFG TRAIN_PLANS MPIEXEC RECORDED
 # SPDX-License-Identifier: Apache-2.0
 set -u
 . "$(dirname "$0")/../tap.sh"
-nxcfg=$1 nxrun=$2 mpiexec=$3 recorded=$4
+nxcfg=$1 train_plans=$2 mpiexec=$3 recorded=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat >"$work/base.yaml" <<EOF
@@ -17,31 +17,43 @@ schedule: {name: constant, warmup_steps: 0, max_steps: 3}
 data: {path: [$recorded/tokens], shuffle: false}
 EOF
 
-# train FORM NAME RANKS SETTING...
-train() {
-  form=$1 name=$2 ranks=$3
+# plan FORM NAME RANKS SETTING...: into a folder of its own, which is trained with all others of as many ranks.
+plan() {
+  form=$1 name=$2 ranks=$3 run=$work/$1-$2
   shift 3
+  mkdir "$run"
   # shellcheck disable=SC2046
-  run=$work/$form-$name
-  set -- $(cat "$recorded/forms/$form/settings") "$@" run.init_from="$recorded/forms/$form" run.directory="$run" run.log_every=1
-  "$nxcfg" plan "$work/base.yaml" -o "$run.bin" $(printf ' --set nx:%s' "$@") >"$work/log" 2>&1 &&
-    "$mpiexec" -n "$ranks" "$nxrun" "$run.bin" --metrics "$run.jsonl" >"$work/log" 2>&1
-  good=$?
-  sed -n 's/.*"loss":\([^,}]*\).*"grad_norm":\([^,}]*\).*/\1 \2/p' "$run.jsonl" 2>/dev/null | paste -d' ' - "$recorded/forms/$form/steps" |
+  set -- $(cat "$recorded/forms/$form/settings") "$@" run.init_from="$recorded/forms/$form" run.log_every=1
+  if "$nxcfg" plan "$work/base.yaml" -o "$run/plan.bin" $(printf ' --set nx:%s' "$@") >"$run/log" 2>&1; then
+    echo "$run" >>"$work/of_$ranks"
+  fi
+  echo "$form $name" >>"$work/all"
+}
+
+# as_recorded FORM NAME: loss and norm of its steps.
+as_recorded() {
+  run=$work/$1-$2
+  sed -n 's/.*"loss":\([^,}]*\).*"grad_norm":\([^,}]*\).*/\1 \2/p' "$run/metrics.jsonl" 2>/dev/null |
+    paste -d' ' - "$recorded/forms/$1/steps" |
     awk '{for (i = 1; i <= 2; i++) {d = $i / $(i + 2) - 1; if (d < 0) d = -d; if (!(d < 1e-6)) bad = 1}; n++}
-         END {exit n != 3 || bad}' || good=1
-  result "$form, $name" $good "$(cat "$work/log")"
+         END {exit n != 3 || bad}'
+  result "$1, $2" $? "$(cat "$run/log" "$work"/trained_*)"
 }
 
 for folder in "$recorded"/forms/*; do
   form=${folder##*/}
-  train "$form" one 1 mesh.world=1
-  train "$form" tensor 2 mesh.world=2 mesh.tensor=2 sequence_parallel=true
-  train "$form" stages 2 mesh.world=2 mesh.pipeline=2
-  train "$form" ring 2 mesh.world=2 mesh.context=2 attention.ring=true
-  train "$form" ulysses 2 mesh.world=2 mesh.context=2 attention.ulysses=true
-  [ "$form" = balanced ] && train "$form" experts 2 mesh.world=2 mesh.expert=2
+  plan "$form" one 1 mesh.world=1
+  plan "$form" tensor 2 mesh.world=2 mesh.tensor=2 sequence_parallel=true
+  plan "$form" stages 2 mesh.world=2 mesh.pipeline=2
+  plan "$form" ring 2 mesh.world=2 mesh.context=2 attention.ring=true
+  plan "$form" ulysses 2 mesh.world=2 mesh.context=2 attention.ulysses=true
+  [ "$form" = balanced ] && plan "$form" experts 2 mesh.world=2 mesh.expert=2
   [ "$form" = balanced_steps ] && continue # the step's load is that of more ranks at once
-  train "$form" zero3 2 mesh.world=2 optimizer.zero_stage=3
+  plan "$form" zero3 2 mesh.world=2 optimizer.zero_stage=3
 done
+for ranks in 1 2; do
+  # shellcheck disable=SC2046
+  "$mpiexec" -n $ranks "$train_plans" $(cat "$work/of_$ranks") >"$work/trained_$ranks" 2>&1
+done
+while read -r form name; do as_recorded "$form" "$name"; done <"$work/all"
 finish
