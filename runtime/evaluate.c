@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/evaluate.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/world/clock.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ static void open_evaluation(nxr_evaluations *evaluations, uint32_t index) {
     e->every = nxr_steps_of_epochs(record->every_epochs, evaluations->data, plan->run);
   nxr_data_limit(evaluations->data, record->dataset, repeats(record) ? UINT64_MAX : n_samples);
   if (e->n_batches == 0 && evaluations->metrics)
-    fprintf(stderr, "nxrun: the set %s has not one sample, and is not evaluated (data.split)\n", e->name);
+    nxr_print(stderr, "nxrun: the set %s has not one sample, and is not evaluated (data.split)\n", e->name);
 }
 
 bool nxr_evaluations_open(nxr_evaluations *evaluations, nxr_fault *fault) {

@@ -2,6 +2,7 @@
 /* nxrun: runs a plan. Reads its arguments, maps the plan, starts MPI, and leaves the rest to train.c (or,
  * without a plan, to calibrate.c). */
 #include "runtime/calibrate/calibrate.h"
+#include "runtime/files/fault.h"
 #include "runtime/files/file.h"
 #include "runtime/guard.h"
 #include "runtime/world/launch.h"
@@ -325,6 +326,9 @@ static int train(nxr_world *world, const nx_plan *plan, const nxr_options *optio
   return nxr_train(world, plan, options);
 }
 
+/* The mistake stays in sight: the usage is longer than many screens. */
+static const char see_help[] = "nxrun --help lists the options\n";
+
 /* A mistake on one rank must end them all, so even that is told through MPI. */
 static int run_together(request *asked, char **argv) {
   const nx_run measured = {.n_threads = nxr_calibrate_threads(&asked->calibrate)};
@@ -336,7 +340,7 @@ static int run_together(request *asked, char **argv) {
   asked->options.opened_s = nxr_clock_s();
   if (mapped || asked->kind == MEASURE) nxr_launch_prepare(mapped ? file.plan.run : &measured, argv);
   if (!nxr_world_open(&world, mapped ? file.plan.run_names->deadline_s : DEADLINE_S, &fault)) {
-    fprintf(stderr, "nxrun: %s\n", fault.text);
+    nxr_print(stderr, "nxrun: %s\n", fault.text);
     return NXR_EXIT_FAILED;
   }
   nxr_mapping_guard("nxrun", world.rank);
@@ -349,7 +353,7 @@ static int run_together(request *asked, char **argv) {
     else if (asked->kind == MEASURE) status = nxr_calibrate(&world, &asked->calibrate);
     else status = world.rank == 0 ? answer(asked) : NXR_EXIT_OK;
   } else if (asked->kind == MISTAKE && world.rank == 0) {
-    fputs(nxr_usage, stderr);
+    fputs(see_help, stderr);
   }
   nxr_reading_watch_end();
   nxr_world_close(&world);
@@ -360,7 +364,7 @@ static int run_together(request *asked, char **argv) {
 /* What was printed must have arrived. */
 static int finish(int status) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-  fprintf(stderr, "nxrun: cannot write to standard output: %s\n", strerror(errno));
+  nxr_print(stderr, "nxrun: cannot write to standard output: %s\n", strerror(errno));
   return NXR_EXIT_FAILED;
 }
 
@@ -387,7 +391,7 @@ int main(int argc, char **argv) {
   parse(argc, argv, &asked);
   bool alone = nxr_launch_ranks() == 1;
   if (alone && asked.kind == MISTAKE) {
-    fprintf(stderr, "nxrun: %s\n%s", asked.mistake.text, nxr_usage);
+    nxr_print(stderr, "nxrun: %s\n%s", asked.mistake.text, see_help);
     return NXR_EXIT_USAGE;
   }
   if (alone && asked.kind > MEASURE) return finish(answer(&asked));

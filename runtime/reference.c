@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/reference.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/reference_file.h"
 
 #include <stdio.h>
@@ -92,7 +93,7 @@ static void ask(nxr_reference *reference, bool says, nxr_fault *fault) {
   double *sums = reference->sums;
   for (uint32_t set = 0; set < n_sets(reference); set++) {
     if (!ask_set(reference, set, says, sums, fault)) {
-      fprintf(stderr, "nxrun: rank %u, the reference of set %u: %s\n", reference->world->rank, set,
+      nxr_print(stderr, "nxrun: rank %u, the reference of set %u: %s\n", reference->world->rank, set,
               fault->text);
       nxr_world_abort(1);
     }
@@ -110,7 +111,7 @@ bool nxr_reference_make(nxr_reference *reference, nxr_fault *fault) {
     return false;
   }
   if (first)
-    fprintf(stderr,
+    nxr_print(stderr,
             "nxrun: reference: the log-probabilities of %llu answers before the training are computed\n",
             (unsigned long long)reference->n);
   reference->exec->sequence_sums = found;

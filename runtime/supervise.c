@@ -2,6 +2,7 @@
 #include "runtime/supervise.h"
 
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/files/fault.h"
 #include "runtime/files/file.h"
 #include "runtime/train.h"
 
@@ -125,7 +126,7 @@ static pid_t start(char **words) {
   sigprocmask(SIG_SETMASK, &usual, NULL);
   if (process != 0) return process;
   execvp(words[0], words);
-  fprintf(stderr, "nxrun: cannot start %s: %s\n", words[0], strerror(errno));
+  nxr_print(stderr, "nxrun: cannot start %s: %s\n", words[0], strerror(errno));
   _exit(NXR_EXIT_USAGE);
 }
 
@@ -152,7 +153,7 @@ static bool look(const supervisor *s, const char *plan, uint32_t *n_ranks, uint6
   nxr_file file;
   nxr_fault fault = {""};
   if (!nxr_file_open(plan, NULL, &file, &fault)) {
-    fprintf(stderr, "nxrun: %s\n", fault.text);
+    nxr_print(stderr, "nxrun: %s\n", fault.text);
     return false;
   }
   const char *directory = nx_plan_text(&file.plan, file.plan.run_names->directory);
@@ -192,7 +193,7 @@ static int supervise(const supervisor *s) {
     else n_idle++;
     bool falls_back = s->fallback && plan != s->fallback && n_idle >= IDLE_BEFORE_FALLBACK;
     if (falls_back) plan = s->fallback;
-    fprintf(stderr, "nxrun: the run ended with status %d: restart %llu of %llu in %g s%s%s\n", status,
+    nxr_print(stderr, "nxrun: the run ended with status %d: restart %llu of %llu in %g s%s%s\n", status,
             (unsigned long long)n + 1, (unsigned long long)s->n_restarts, wait_s, falls_back ? ", with " : "",
             falls_back ? plan : "");
     usleep((useconds_t)(wait_s * 1e6));

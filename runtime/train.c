@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_beside.h"
+#include "runtime/files/fault.h"
 #include "runtime/rehearse.h"
 #include "runtime/report.h"
 #include "runtime/signals.h"
@@ -103,7 +104,7 @@ static void adapt(nxr_training *run, const nxr_numbers *numbers) {
 static bool run_step(nxr_training *run, nxr_numbers *numbers) {
   double start = nxr_clock_s();
   if (!nxr_exec_step(&run->exec, run->done, &run->scale, &run->plateau, numbers, &run->fault)) {
-    fprintf(stderr, "nxrun: rank %u, step %llu: %s\n", run->world->rank, (unsigned long long)run->done + 1,
+    nxr_print(stderr, "nxrun: rank %u, step %llu: %s\n", run->world->rank, (unsigned long long)run->done + 1,
             run->fault.text);
     nxr_world_abort(NXR_EXIT_FAILED);
   }
@@ -185,7 +186,7 @@ static void follow(nxr_training *run, const nxr_numbers *numbers) {
 
 /* What cannot be read ends the run: ranks that could are waiting. */
 static void end_unread(const nxr_training *run) {
-  fprintf(stderr, "nxrun: rank %u, evaluation after step %llu: %s\n", run->world->rank,
+  nxr_print(stderr, "nxrun: rank %u, evaluation after step %llu: %s\n", run->world->rank,
           (unsigned long long)run->done, run->fault.text);
   nxr_world_abort(NXR_EXIT_FAILED);
 }
@@ -219,7 +220,7 @@ static void write_profile(nxr_training *run) {
   nxr_fault why = {""};
   nxr_metrics_end_line(&run->metrics);
   if (!nxr_profile_write(&run->profile, run->checkpoint.directory, &why) && why.text[0] != '\0')
-    fprintf(stderr, "nxrun: %s; the training goes on without the profile\n", why.text);
+    nxr_print(stderr, "nxrun: %s; the training goes on without the profile\n", why.text);
 }
 
 /* What the ranks ask each other after each step. */
@@ -291,7 +292,7 @@ static bool loop(nxr_training *run) {
   open_progress(run);
   const char *why = NULL;
   if (!trained && run->world->rank == 0)
-    fprintf(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
+    nxr_print(stderr, "nxrun: %llu of %llu steps are done already: nothing is left to train\n",
             (unsigned long long)run->done, (unsigned long long)last);
   bool skipped = run->done > 0 && nx_plan_skips(run->plan, run->done - 1);
   if (run->score.evaluated < run->done && !skipped) evaluate(run, nxr_evaluate_step); /* that was given up */
@@ -312,7 +313,7 @@ static bool loop(nxr_training *run) {
   nxr_tell(run, done ? "done" : "stopped", done ? "ends" : "stops");
   run->stopped = stop && !done;
   if (stop && run->world->rank == 0)
-    fprintf(stderr, "nxrun: stopped %s after step %llu; --resume continues\n", why ? why : "by a signal",
+    nxr_print(stderr, "nxrun: stopped %s after step %llu; --resume continues\n", why ? why : "by a signal",
             (unsigned long long)run->done);
   return true;
 }

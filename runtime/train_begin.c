@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/files/fault.h"
 #include "runtime/plan_paths.h"
 #include "runtime/report.h"
 #include "runtime/state/init.h"
@@ -57,7 +58,7 @@ static void raise_alarm(void *context, const char *text) {
   nxr_fault_set(&said, "nxrun: rank %u, step %llu, %s of %s: %s", run->world->rank,
                 (unsigned long long)run->done + 1, nx_op_find(op->op)->name,
                 nx_plan_string(run->plan, op->origin), text);
-  fprintf(stderr, "%s\n", said.text);
+  nxr_print(stderr, "%s\n", said.text);
   nxr_world_abort(NXR_EXIT_FAILED);
 }
 
@@ -175,7 +176,7 @@ static bool load_evaluated(nxr_training *run) {
                          run->checkpoint.directory) ||
            nxr_training_agree(run);
   if (run->done == 0 && run->world->rank == 0)
-    fprintf(stderr, "nxrun: %s has no checkpoint: the weights that the run begins with are evaluated\n",
+    nxr_print(stderr, "nxrun: %s has no checkpoint: the weights that the run begins with are evaluated\n",
             run->checkpoint.directory);
   return true;
 }
@@ -217,7 +218,7 @@ static void resume(nxr_training *run, const nxr_resume *own) {
   }
   nxr_fault why = {""};
   if (newest[1] > newest[0] && nxr_checkpoint_resume(checkpoint, &temporary, &run->done, &why)) return;
-  if (why.text[0] != '\0') fprintf(stderr, "nxrun: %s\n", why.text);
+  if (why.text[0] != '\0') nxr_print(stderr, "nxrun: %s\n", why.text);
   nxr_checkpoint_resume(checkpoint, own, &run->done, &run->fault);
 }
 
@@ -311,7 +312,7 @@ static bool count_steps(nxr_training *run) {
                          "counts whole batches",
                          (unsigned long long)n_samples, wanted->global_batch);
   if (run->n_steps < wanted->n_steps && run->world->rank == 0)
-    fprintf(stderr,
+    nxr_print(stderr,
             "nxrun: %llu epochs of %llu samples are over after %llu of the schedule's %llu steps "
             "(schedule.epochs)\n",
             (unsigned long long)wanted->epochs, (unsigned long long)n_samples,

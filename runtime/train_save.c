@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a training is saved, and what becomes of it where that fails. */
 #include "runtime/checkpoint/checkpoint_link.h"
+#include "runtime/files/fault.h"
 #include "runtime/signals.h"
 #include "runtime/training.h"
 #include "runtime/world/clock.h"
@@ -44,7 +45,7 @@ static bool judge(nxr_training *run, bool good) {
   run->unsaved = !(run->plan->run_names->rules & NX_RUN_SAVES_MAY_FAIL);
   if (run->unsaved) return nxr_training_agree(run);
   if (run->fault.text[0] != '\0')
-    fprintf(stderr, "nxrun: %s; the training goes on (checkpoint.on_failure)\n", run->fault.text);
+    nxr_print(stderr, "nxrun: %s; the training goes on (checkpoint.on_failure)\n", run->fault.text);
   run->fault.text[0] = '\0';
   run->saved = UINT64_MAX;
   return true;
@@ -61,7 +62,7 @@ static bool begin(nxr_training *run, bool temporary) {
   if (run->saved == run->done) return true;
   if (nxr_saver_is_open(run->saver) && run->plan->run_names->rules & NX_RUN_SKIPS_SAVES) {
     if (run->world->rank == 0)
-      fprintf(stderr, "nxrun: step %llu is not saved, since another checkpoint is still being written\n",
+      nxr_print(stderr, "nxrun: step %llu is not saved, since another checkpoint is still being written\n",
               (unsigned long long)run->done);
     return true;
   }

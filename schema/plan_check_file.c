@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/characters.h"
 #include "schema/plan_check.h"
 
 #include <nettle/sha2.h>
@@ -58,6 +59,7 @@ bool nx_fault_set(nx_fault *fault, uint64_t offset, const char *format, ...) {
   va_start(args, format);
   vsnprintf(fault->text, sizeof fault->text, format, args);
   va_end(args);
+  nx_characters_hide(fault->text);
   fault->offset = offset;
   return false;
 }

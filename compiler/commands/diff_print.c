@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/diff.h"
 
+#include "compiler/diagnostics/characters.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +10,14 @@
 
 /* -- printing -------------------------------------------------------------------------------------------- */
 
-static const char *shown(const nxc_compared_value *value) {
+/* A plan's texts are whoever's made it. */
+static const char *shown(const nxc_diff *c, const nxc_compared_value *value) {
   if (value->absent != NULL) return value->absent;
-  return value->json ? value->json : "unknown";
+  return value->json ? nxc_characters_shown(c->arena, value->json) : "unknown";
+}
+
+static const char *shown_from(const nxc_diff *c, const nxc_compared_value *value) {
+  return value->from ? nxc_characters_shown(c->arena, value->from) : "unknown";
 }
 
 static const char *worst_name(const nxc_diff *c) {
@@ -62,9 +69,9 @@ static void print_text(const nxc_diff *c) {
       if ((int)d->changes != changes) continue;
       if (first) puts(nxc_changes_name(d->changes));
       first = false;
-      printf("  %-28s %s -> %s\n", d->path, shown(&d->values[0]), shown(&d->values[1]));
-      printf("  %-28s   (%s -> %s)\n", "", d->values[0].from ? d->values[0].from : "unknown",
-             d->values[1].from ? d->values[1].from : "unknown");
+      const nxc_compared_value *a = &d->values[0], *b = &d->values[1];
+      printf("  %-28s %s -> %s\n", nxc_characters_shown(c->arena, d->path), shown(c, a), shown(c, b));
+      printf("  %-28s   (%s -> %s)\n", "", shown_from(c, a), shown_from(c, b));
     }
   }
   print_estimates(c);
@@ -128,10 +135,10 @@ static void print_markdown(const nxc_diff *c) {
     for (size_t i = 0; i < c->found.n_items; i++) {
       const nxc_difference *d = &c->found.items[i];
       if ((int)d->changes != changes) continue;
-      printf("| `%s` | ", d->path);
-      print_cell(shown(&d->values[0]));
+      printf("| `%s` | ", nxc_characters_shown(c->arena, d->path));
+      print_cell(shown(c, &d->values[0]));
       fputs(" | ", stdout);
-      print_cell(shown(&d->values[1]));
+      print_cell(shown(c, &d->values[1]));
       printf(" | %s |\n", nxc_changes_name(d->changes));
     }
   }
@@ -151,8 +158,8 @@ static void print_github(const nxc_diff *c) {
     const nxc_finding finding = {
         .id = "diff",
         .severity = NXC_SEVERITY_NOTE,
-        .message = nxc_arena_printf(c->arena, "%s: %s -> %s (%s)", d->path, shown(&d->values[0]),
-                                    shown(&d->values[1]), nxc_changes_name(d->changes)),
+        .message = nxc_arena_printf(c->arena, "%s: %s -> %s (%s)", d->path, shown(c, &d->values[0]),
+                                    shown(c, &d->values[1]), nxc_changes_name(d->changes)),
         .at = at};
     nxc_sink_report(sink, &finding);
   }

@@ -3,6 +3,7 @@
 
 #include "compiler/compare/beyond.h"
 #include "compiler/config/exports.h"
+#include "compiler/diagnostics/characters.h"
 #include "compiler/show/plan_dump.h"
 
 #include <string.h>
@@ -60,7 +61,8 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
     if (!nxc_settings_known(r->compiled->settings, id) && !nxc_setting_is_wanted(id)) continue;
     if (!same_section(path, last)) fprintf(out, "%.*s\n", (int)strcspn(path, "."), path);
     last = path;
-    fprintf(out, "  %-32s %-20s %s\n", path, nxc_settings_show(r->compiled->settings, id),
+    fprintf(out, "  %-32s %-20s %s\n", path,
+            nxc_characters_shown(r->arena, nxc_settings_show(r->compiled->settings, id)),
             nxc_settings_show_origin(r->compiled->settings, id));
   }
 }
@@ -72,7 +74,7 @@ const char *nxc_plan_unfollowed(const nxc_plan_report *r, size_t most) {
   for (size_t i = 0; i < n; i++) {
     if (strlen(text) > most) return nxc_arena_printf(r->arena, "%s and %zu more", text, n - i);
     text = nxc_arena_printf(r->arena, "%s%s%s = %s", text, i ? ", " : "", items[i].name,
-                            items[i].value ? items[i].value : "unknown");
+                            items[i].value ? nxc_characters_shown(r->arena, items[i].value) : "unknown");
   }
   return text;
 }
@@ -82,7 +84,8 @@ static void print_unfollowed(const nxc_plan_report *r, FILE *out) {
   const nxc_beyond *items = nxc_beyond_unfollowed(r->arena, r->compiled, &n);
   if (n > 0) fputs("not followed: they change the training, and no setting says how\n", out);
   for (size_t i = 0; i < n; i++) {
-    fprintf(out, "  %-32s %-20s ", items[i].name, items[i].value ? items[i].value : "unknown");
+    fprintf(out, "  %-32s %-20s ", items[i].name,
+            items[i].value ? nxc_characters_shown(r->arena, items[i].value) : "unknown");
     if (items[i].at.source != NULL) fprintf(out, "%s:%u", items[i].at.source->name, items[i].at.line);
     fputc('\n', out);
   }

@@ -2,6 +2,7 @@
 /* What plan prints first: one screen of what matters, in lines of 80 columns. */
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/summary.h"
+#include "compiler/diagnostics/characters.h"
 #include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
 
@@ -294,7 +295,8 @@ static void print_section(const nxc_plan_report *r, const char *section, FILE *o
     const char *path = nxc_setting_path(id), *dot = strchr(path, '.');
     bool here = dot == NULL ? n == 0 : (size_t)(dot - path) == n && strncmp(path, section, n) == 0;
     if (!here || !is_set(r, id)) continue;
-    const char *value = shortened(r->arena, nxc_settings_show(s, id), LONGEST_VALUE);
+    const char *value = nxc_characters_shown(r->arena, nxc_settings_show(s, id));
+    value = shortened(r->arena, value, LONGEST_VALUE);
     text = nxc_arena_printf(r->arena, "%s%s%s %s", text, *text ? ", " : "", dot ? dot + 1 : path, value);
   }
   nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text around YAML: places and findings in it, encoding, forbidden characters, directives, tabs. */
 #include "compiler/document/reader.h"
-#include "compiler/diagnostics/characters.h"
+#include "schema/characters.h"
 
 #include <string.h>
 
@@ -170,7 +170,7 @@ char *nxc_reader_clean(nxc_reader *reader) {
       i++;
       continue;
     }
-    size_t n = nxc_character_decode(source->text + i, source->n_bytes - i, &code);
+    size_t n = nx_character_decode(source->text + i, source->n_bytes - i, &code);
     if (n == 0 || !is_allowed(code)) {
       if (n_bad++ < REPORTED_CHARACTERS_MAX) report_character(reader, i, n, code);
       memcpy(clean + i, stand_in[n], n ? n : 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JUnit's XML, as continuous integration reads it: each file is a test, each error a failure of it, and
  * warnings are what it printed. */
-#include "compiler/diagnostics/characters.h"
 #include "compiler/render/render.h"
 #include "compiler/render/render_document.h"
+#include "schema/characters.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void nxc_junit_add(struct json_t *document, const nxc_sink *sink, const char *fi
 static void print_escaped(const char *text, FILE *out) {
   for (size_t n, n_left = strlen(text); n_left > 0; text += n, n_left -= n) {
     bool shown;
-    n = nxc_character_next(text, n_left, &shown);
+    n = nx_character_next(text, n_left, &shown);
     if (!shown) fputc('?', out);
     else if (*text == '<') fputs("&lt;", out);
     else if (*text == '>') fputs("&gt;", out);

@@ -15,6 +15,7 @@
 #include "compiler/diagnostics/secret.h"
 #include "compiler/render/render.h"
 #include "compiler/render/screen.h"
+#include "schema/characters.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void print_line(const char *line, size_t n_bytes, size_t first, FILE *out
   if (first > 0) fputs("...", out);
   for (size_t i = 0, n; i < n_bytes && character < first + SHOWN_CHARACTERS; i += n, character++) {
     bool shown;
-    n = nxc_character_next(line + i, n_bytes - i, &shown);
+    n = nx_character_next(line + i, n_bytes - i, &shown);
     if (i >= secret) {
       fputs(" (not shown)", out);
       return;
@@ -47,7 +48,7 @@ static void print_line(const char *line, size_t n_bytes, size_t first, FILE *out
 static size_t count_characters(const char *line, size_t n_bytes) {
   size_t n_characters = 0;
   bool shown;
-  for (size_t i = 0; i < n_bytes; i += nxc_character_next(line + i, n_bytes - i, &shown)) n_characters++;
+  for (size_t i = 0; i < n_bytes; i += nx_character_next(line + i, n_bytes - i, &shown)) n_characters++;
   return n_characters;
 }
 

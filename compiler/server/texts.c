@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/server/texts.h"
 
-#include "compiler/diagnostics/characters.h"
+#include "schema/characters.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static size_t break_bytes(const char *at, size_t n_left) {
 /* Bytes of the character there, and its UTF-16 units; a byte that is no character counts as one. */
 static size_t step(const char *at, size_t n_left, json_int_t *n_units) {
   uint32_t code = 0;
-  size_t n = nxc_character_decode(at, n_left, &code);
+  size_t n = nx_character_decode(at, n_left, &code);
   *n_units = n > 0 && code > 0xFFFF ? 2 : 1;
   return n > 0 ? n : 1;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_agree.h"
 
+#include "runtime/files/fault.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +126,7 @@ static bool check_plan(const json_t *manifest, const char *folder, const nxr_man
   if (strcmp(recorded, hex) == 0) return true;
   compare_settings(manifest, run, &bound, &others);
   if (bound.n == 0 && others.n == 0) {
-    fprintf(
+    nxr_print(
         stderr,
         "nxrun: another version of nxcfg made the plan of %s. No setting differs, so the run goes on; its "
         "sums may round otherwise\n",
@@ -132,7 +134,7 @@ static bool check_plan(const json_t *manifest, const char *folder, const nxr_man
     return true;
   }
   if (bound.n == 0) {
-    fprintf(stderr, "nxrun: %s was made by another plan, from which this run may go on. What differs:%s\n",
+    nxr_print(stderr, "nxrun: %s was made by another plan, from which this run may go on. What differs:%s\n",
             folder, others.text);
     return true;
   }
@@ -151,7 +153,7 @@ static bool judge_dataset(const nxr_fingerprint *there, const char *folder, cons
            "of another dataset: %" PRIu64 " documents of %" PRIu64 " tokens there (SHA-256 %.12s…), %" PRIu64
            " of %" PRIu64 " here (%.12s…)",
            there->n_documents, there->n_tokens, was, here->n_documents, here->n_tokens, is);
-  if (run->new_dataset) fprintf(stderr, "nxrun: %s is %s\n", folder, what);
+  if (run->new_dataset) nxr_print(stderr, "nxrun: %s is %s\n", folder, what);
   return run->new_dataset ||
          nxr_fault_set(fault,
                        "%s is %s; put the first one back, or give --new-dataset to go on with this one",
@@ -165,7 +167,7 @@ static bool check_dataset(const json_t *manifest, const char *folder, const nxr_
   bool known = nxr_manifest_dataset(manifest, &there);
   if (run->dataset == NULL || (known && nxr_fingerprint_equal(&there, run->dataset))) return true;
   if (known) return judge_dataset(&there, folder, run, fault);
-  fprintf(stderr, "nxrun: %s does not say on which dataset it was trained: this one is taken to be it\n",
+  nxr_print(stderr, "nxrun: %s does not say on which dataset it was trained: this one is taken to be it\n",
           folder);
   return true;
 }

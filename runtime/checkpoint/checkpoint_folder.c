@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/checkpoint/checkpoint_manifest.h"
 #include "runtime/checkpoint/checkpoint_remove.h"
+#include "runtime/files/fault.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -107,7 +108,7 @@ static void clear_away(const char *parent, const char *name, uint64_t step, bool
   char path[NXR_PATH_BYTES + 256];
   snprintf(path, sizeof path, "%s/%s", parent, name);
   if (finished ? nxr_checkpoint_is_own(path, step) : nxr_unfinished_remove(path)) return;
-  fprintf(stderr, "nxrun: %s is a link, or not only nxrun wrote it: %s\n", path,
+  nxr_print(stderr, "nxrun: %s is a link, or not only nxrun wrote it: %s\n", path,
           finished ? "it is never removed" : "it is left as it is");
 }
 
@@ -192,7 +193,7 @@ bool nxr_folder_begin(const char *directory, uint64_t step, char path[NXR_PATH_B
     nxr_unfinished_remove(path);
     if (mkdir(path, 0777) == 0 && nxr_unfinished_mark(path)) return true;
     if (errno != EEXIST) break;
-    fprintf(stderr, "nxrun: %s is in the way: another name is taken\n", path);
+    nxr_print(stderr, "nxrun: %s is in the way: another name is taken\n", path);
   }
   bool gone = errno == ENOENT || errno == ENOTDIR;
   nxr_fault_set(fault, "cannot make the folder %s: %s%s", path, strerror(errno),
@@ -301,7 +302,7 @@ static void warn(const char *directory, uint64_t step, const char *what) {
   char path[NXR_PATH_BYTES];
   int error = errno;
   nxr_folder_path(directory, step, "", path);
-  fprintf(stderr, "nxrun: cannot remove %s %s: %s; the training goes on\n", what, path, strerror(error));
+  nxr_print(stderr, "nxrun: cannot remove %s %s: %s; the training goes on\n", what, path, strerror(error));
 }
 
 static void remove_states(const char *directory, const own *list, size_t n, size_t n_newest) {

@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/checkpoint_link.h"
 
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/files/fault.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -73,7 +74,7 @@ void nxr_link_make(const char *directory, uint64_t step, const char *name) {
   target_name(step, target);
   int length = snprintf(path, sizeof path, "%s/checkpoints/%s", directory, name);
   if (length < NXR_PATH_BYTES && symlink(target, path) == 0) return;
-  fprintf(stderr, "nxrun: cannot make the link %s to %s: %s; the training goes on\n", path, target,
+  nxr_print(stderr, "nxrun: cannot make the link %s to %s: %s; the training goes on\n", path, target,
           length < NXR_PATH_BYTES ? strerror(errno) : "the name is too long");
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_read.h"
 
+#include "runtime/files/fault.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,8 +127,8 @@ static void forgive(const nxr_source *source, const nxr_tensors *tensors, compla
                     const char *what) {
   bool says = source->strictness == NX_STRICT_LOG_ALL || source->strictness == NX_STRICT_LOG_UNEXPECTED;
   if (about->n > 0 && says && tensors->pieces->rank == 0)
-    fprintf(stderr, "nxrun: of the tensors of %s %llu %s: %s%s\n", source->path, (unsigned long long)about->n,
-            what, about->text, about->n > MOST_NAMED ? ", …" : "");
+    nxr_print(stderr, "nxrun: of the tensors of %s %llu %s: %s%s\n", source->path,
+              (unsigned long long)about->n, what, about->text, about->n > MOST_NAMED ? ", …" : "");
   about->n = 0;
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/checkpoint_read.h"
 #include "runtime/checkpoint/checkpoint_trust.h"
 #include "runtime/checkpoint/checkpoint_write.h"
+#include "runtime/files/fault.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +144,7 @@ static bool find_whole(const nxr_checkpoint *checkpoint, const nxr_resume *from,
     nxr_folder_path(from->directory, candidate[1], "", folder);
     verdict is = judge_together(checkpoint, from, tensors, folder, candidate[1], listing, &why);
     if (is == DAMAGED) {
-      if (why.text[0] != '\0') fprintf(stderr, "nxrun: %s is passed over: %s\n", folder, why.text);
+      if (why.text[0] != '\0') nxr_print(stderr, "nxrun: %s is passed over: %s\n", folder, why.text);
       some_damaged = true;
       continue;
     }
@@ -181,7 +182,7 @@ bool nxr_checkpoint_resume(const nxr_checkpoint *checkpoint, const nxr_resume *f
     if (score != NULL) nxr_world_broadcast(checkpoint->world, score, sizeof *score);
     good = nxr_world_all(checkpoint->world, read_files(from, &tensors, &listing, folder, fault));
     if (good && checkpoint->world->rank == 0)
-      fprintf(stderr,
+      nxr_print(stderr,
               from->weights_only     ? "nxrun: begins with the weights of %s\n"
               : from->without_states ? "nxrun: resumes from %s, with an optimizer that begins anew\n"
                                      : "nxrun: resumes from %s\n",
@@ -327,7 +328,7 @@ static bool load_foreign(const nxr_checkpoint *checkpoint, const nxr_resume *fro
   if (!from->weights_only && checkpoint->run.optimizer_began)
     *checkpoint->run.optimizer_began = (int64_t)step - (int64_t)updates;
   if (checkpoint->world->rank == 0)
-    fprintf(stderr, "nxrun: begins with the weights%s of %s\n", alone ? "" : " and Adam's state", path);
+    nxr_print(stderr, "nxrun: begins with the weights%s of %s\n", alone ? "" : " and Adam's state", path);
   return true;
 }
 
@@ -355,6 +356,6 @@ bool nxr_checkpoint_load(const nxr_checkpoint *checkpoint, const nxr_resume *fro
   *done = from->weights_only ? 0 : step;
   if (*loaded) return true;
   if (world->rank == 0 && !is_foreign(from->directory, fault))
-    fprintf(stderr, "nxrun: %s has no checkpoint: the training begins at step 0\n", from->directory);
+    nxr_print(stderr, "nxrun: %s has no checkpoint: the training begins at step 0\n", from->directory);
   return nxr_world_all(world, fault->text[0] == '\0');
 }

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/checkpoint/checkpoint_remove.h"
 #include "runtime/checkpoint/checkpoint_write.h"
+#include "runtime/files/fault.h"
 #include "runtime/world/patience.h"
 
 #include <pthread.h>
@@ -276,7 +277,7 @@ bool nxr_saver_advance(nxr_saver *saver, nxr_fault *fault) {
 static _Noreturn void give_up(const nxr_saver *saver) {
   const nxr_world *world = saver->checkpoint.world;
   uint32_t at = atomic_load_explicit(&saver->at, memory_order_relaxed);
-  fprintf(stderr,
+  nxr_print(stderr,
           "nxrun: rank %u (%s) writes the checkpoint of step %llu: nothing of %s/%s was written for %g s "
           "(run.deadline_s); the file system stands still, and the run ends: --resume goes on from the "
           "newest checkpoint that is whole\n",

@@ -2,6 +2,8 @@
 /* What is said of a wait that is long, or given up: who waits where, and who holds up all. */
 #include "runtime/comm/comm_transport.h"
 
+#include "runtime/files/fault.h"
+
 #include <stdio.h>
 
 static void describe(const nxr_comm *comm, uint32_t operator, char *text, size_t room) {
@@ -66,7 +68,7 @@ void nxr_comm_fail(nxr_comm *comm, const nxr_collective *collective, uint32_t pe
   const nxr_world *world = comm->world;
   snprintf(limited, sizeof limited, "%s (run.deadline_s %g)", what, comm->deadline_s);
   describe_wait(comm, collective, peer, limited, wait);
-  fprintf(stderr, "nxrun: rank %u (%s) waits %s\n", world->rank, nxr_world_host(world, world->rank), wait);
+  nxr_print(stderr, "nxrun: rank %u (%s) waits %s\n", world->rank, nxr_world_host(world, world->rank), wait);
   nxr_world_abort(1);
 }
 
@@ -83,7 +85,7 @@ void nxr_comm_fail_device(nxr_comm *comm) {
   char there[320];
   describe_rank(comm, comm->world->rank, there, sizeof there);
   const nxr_world *world = comm->world;
-  fprintf(stderr,
+  nxr_print(stderr,
           "nxrun: rank %u (%s) waits for its device, which has done nothing for run.deadline_s %g; %s\n",
           world->rank, nxr_world_host(world, world->rank), comm->deadline_s, there);
   nxr_world_abort(1);

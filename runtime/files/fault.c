@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/files/fault.h"
 
+#include "schema/characters.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-
-/* A plan's strings come from elsewhere, and end on a terminal: of control characters only the ends of our own
- * lines are let through. */
-static void hide_control_characters(char *text) {
-  for (; *text != '\0'; text++)
-    if (((unsigned char)*text < ' ' && *text != '\n') || *text == '\x7f') *text = '?';
-}
 
 bool nxr_fault_set(nxr_fault *fault, const char *format, ...) {
   if (fault->text[0] != '\0') return false;
@@ -17,6 +12,16 @@ bool nxr_fault_set(nxr_fault *fault, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(fault->text, sizeof fault->text, format, arguments);
   va_end(arguments);
-  hide_control_characters(fault->text);
+  nx_characters_hide(fault->text);
   return false;
+}
+
+void nxr_print(FILE *out, const char *format, ...) {
+  char text[NXR_PRINTED_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  nx_characters_hide(text);
+  fputs(text, out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/events_file.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/logs/events.pb-c.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ static void write_event(nxr_events_file *events, NxrTb__Event *event) {
   }
   free(bytes);
   if (!good && !events->failed)
-    fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", events->path,
+    nxr_print(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", events->path,
             strerror(errno ? errno : ENOMEM));
   events->failed = !good;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/metrics.h"
 
+#include "runtime/files/fault.h"
 #include "schema/plan.h"
 
 #include <assert.h>
@@ -149,7 +150,7 @@ static void print_item(const nxr_metrics *metrics, const nxr_metrics_row *row, i
 static void print_text(nxr_metrics *metrics, const nxr_metrics_row *row) {
   if (metrics->terminal) fputs("\r\x1b[K", stdout);
   printf("step %" PRIu64 "/%" PRIu64, row->step, metrics->n_steps);
-  if (row->set) printf("  %s", row->set);
+  if (row->set) nxr_print(stdout, "  %s", row->set);
   for (int i = 0; i < N_SHOWN; i++) {
     const nxr_metric *item = find(row, shown[i].name);
     if (item) print_item(metrics, row, i, item);

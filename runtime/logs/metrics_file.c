@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/metrics_file.h"
 
+#include "runtime/files/fault.h"
 #include "schema/regular.h"
 
 #include <errno.h>
@@ -95,7 +96,7 @@ void nxr_metrics_file_write(nxr_metrics_file *metrics, const char *line, size_t 
   int error = n < 0 ? errno : ENOSPC;
   if (!good && n > 0 && ftruncate(metrics->file, end) != 0) error = errno;
   if (!good && !metrics->failed)
-    fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", metrics->path,
+    nxr_print(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", metrics->path,
             strerror(error));
   metrics->failed = !good;
 }

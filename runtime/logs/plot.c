@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/plot.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/files/replace.h"
 #include "runtime/logs/metrics_file.h"
 #include "schema/regular.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
@@ -79,9 +81,9 @@ static bool read_curve(const plot *of, const char *path, curve *to) {
   *to = (curve){.name = path};
   bool good = file != NULL;
   while (good && fgets(line, sizeof line, file)) good = read_row(of, line, to);
-  if (!good) fprintf(stderr, "nxrun: cannot read %s: %s\n", path, strerror(errno));
+  if (!good) nxr_print(stderr, "nxrun: cannot read %s: %s\n", path, strerror(errno));
   else if (to->n == 0)
-    fprintf(stderr, "nxrun: %s has no %s%s%s\n", path, of->metric, of->set ? " of the set " : "",
+    nxr_print(stderr, "nxrun: %s has no %s%s%s\n", path, of->metric, of->set ? " of the set " : "",
             of->set ? of->set : "");
   if (file) fclose(file);
   return good && to->n > 0;
@@ -170,21 +172,25 @@ static bool draw(const plot *of) {
   bool good = nxr_replace_open(&to, of->output, BEGINNING, &fault);
   if (good) print_plot(of, to.file);
   good = good && nxr_replace_finish(&to, &fault);
-  if (!good) fprintf(stderr, "nxrun: %s\n", fault.text);
+  if (!good) nxr_print(stderr, "nxrun: %s\n", fault.text);
   nxr_replace_close(&to);
   return good;
 }
 
 int nxr_plot(int argc, char **argv) {
   plot of = {.metric = "loss"};
-  int at = 1;
-  for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
-    if (strcmp(argv[at], "-o") == 0) of.output = argv[at + 1];
-    else if (strcmp(argv[at], "--metric") == 0) of.metric = argv[at + 1];
-    else if (strcmp(argv[at], "--set") == 0) of.set = argv[at + 1];
+  static const struct option options[] = {
+      {"metric", required_argument, NULL, 'm'}, {"set", required_argument, NULL, 's'}, {0}};
+  int option;
+  opterr = 0;
+  while ((option = getopt_long(argc, argv, "o:", options, NULL)) != -1) {
+    if (option == 'o') of.output = optarg;
+    else if (option == 'm') of.metric = optarg;
+    else if (option == 's') of.set = optarg;
     else break;
   }
-  if (at >= argc || argv[at][0] == '-' || argc - at > MOST_RUNS) {
+  int at = optind;
+  if (option != -1 || at >= argc || argc - at > MOST_RUNS) {
     fputs(USAGE, stderr);
     return 2;
   }

@@ -3,6 +3,7 @@
 
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_write.h"
+#include "runtime/files/fault.h"
 #include "runtime/world/clock.h"
 
 #include <errno.h>
@@ -240,6 +241,6 @@ bool nxr_profile_write(nxr_profile *profile, const char *directory, nxr_fault *f
     good = nxr_world_all(world, rank != world->rank || write_own(profile, path, start_s, fault));
   if (good && world->rank == 0 && profile->n > 0) nxr_profile_print(profile);
   if (good && world->rank == 0)
-    fprintf(stderr, "nxrun: the profile is in %s; ui.perfetto.dev opens it\n", path);
+    nxr_print(stderr, "nxrun: the profile is in %s; ui.perfetto.dev opens it\n", path);
   return good;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/progress.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/world/clock.h"
 #include "schema/regular.h"
 
@@ -111,7 +112,7 @@ static void print_wait(const char *wait) {
   for (const char *at = wait; *at != '\0'; at += strspn(at, " ")) {
     int n = (int)strcspn(at, " ");
     if (column + 1 + n > 80) column = printf("\n%11s", "") - 1;
-    column += printf(" %.*s", n, at);
+    nxr_print(stdout, " %.*s", n, at), column += 1 + n;
     at += n;
   }
   puts("");
@@ -137,7 +138,7 @@ static void print_status(const char *directory, const json_t *status) {
   double quiet_s = difftime(time(NULL), when);
   char text[TIME_BYTES];
   print_time(when, text);
-  printf("run         %s\nphase       %s%s\nstep        %lld of %lld\n", directory,
+  nxr_print(stdout, "run         %s\nphase       %s%s\nstep        %lld of %lld\n", directory,
          phase ? phase : "not known", is_locked(directory) ? ", and its program runs" : "", (long long)step,
          (long long)steps);
   const json_t *loss = json_object_get(status, "loss"); /* JSON has none that is no number */
@@ -148,7 +149,7 @@ static void print_status(const char *directory, const json_t *status) {
   if (step_s > 0 && steps > step) print_left(step_s * (double)(steps - step));
   if (saved > 0) printf("checkpoint  step-%06lld\n", (long long)saved);
   else puts("checkpoint  none yet");
-  printf("ranks       %lld, rank 0 on %s\nas of       %s\n",
+  nxr_print(stdout, "ranks       %lld, rank 0 on %s\nas of       %s\n",
          (long long)json_integer_value(json_object_get(status, "ranks")), host ? host : "a host unknown",
          text);
   const char *wait = json_string_value(json_object_get(status, "waits"));
@@ -161,7 +162,7 @@ int nxr_status_print(const char *directory) {
   json_error_t error;
   json_t *status = make_path(directory, "status.json", path) ? nx_json_read(path, 0, &error) : NULL;
   if (status == NULL) {
-    fprintf(stderr,
+    nxr_print(stderr,
             "nxrun: %s has no status.json that can be read: it is no folder of a run (run.directory), or no "
             "step of it has begun\n",
             directory);

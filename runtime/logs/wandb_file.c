@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/logs/wandb_file.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/logs/wandb.pb-c.h"
 #include "schema/regular.h"
 
@@ -55,7 +56,7 @@ static bool write_pieces(nxr_wandb_file *wandb, const uint8_t *bytes, size_t n_b
 
 /* What follows half a record could not be found: it is taken back, and the file ends. */
 static void end_early(nxr_wandb_file *wandb, uint64_t n_bytes) {
-  fprintf(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", wandb->path,
+  nxr_print(stderr, "nxrun: cannot write %s: %s; the training goes on without\n", wandb->path,
           strerror(errno ? errno : ENOMEM));
   wandb->failed = true;
   __fpurge(wandb->file);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/launch.h"
 
+#include "runtime/files/fault.h"
+
 #include <dirent.h>
 #include <poll.h>
 #include <sched.h>
@@ -38,12 +40,12 @@ void nxr_launch_look_around(void) {
   struct rlimit file;
   if (launcher_number("MPI_LOCALRANKID", 0) != 0 || nxr_launch_local_ranks() == 1) return;
   if (statvfs("/dev/shm", &memory) == 0 && (uint64_t)memory.f_bavail * memory.f_frsize < LEAST_SHARED_BYTES)
-    fprintf(stderr,
+    nxr_print(stderr,
             "nxrun: /dev/shm has room for %llu KiB, with which MPI may not start: enlarge it (mount -o "
             "remount,size=… /dev/shm, docker --shm-size), or remove what ended runs left there\n",
             (unsigned long long)((uint64_t)memory.f_bavail * memory.f_frsize >> 10));
   if (getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < LEAST_SHARED_BYTES)
-    fprintf(stderr,
+    nxr_print(stderr,
             "nxrun: no file may have more than %llu KiB, with which MPI may not start and no checkpoint is "
             "written: ulimit -f unlimited\n",
             (unsigned long long)(file.rlim_cur >> 10));

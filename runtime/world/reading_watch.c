@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/reading_watch.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/files/reading.h"
 #include "runtime/world/patience.h"
 
@@ -20,7 +21,7 @@ static pthread_cond_t ended;
 static bool ends;
 
 static _Noreturn void give_up(const nxr_world *world) {
-  fprintf(stderr,
+  nxr_print(stderr,
           "nxrun: rank %u (%s) reads %s: nothing has come for %g s (of run.deadline_s %g); the file system "
           "stands still, and the run ends: --resume goes on from the newest checkpoint\n",
           world->rank, nxr_world_host(world, world->rank), nxr_reading_path(),

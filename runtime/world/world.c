@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/world.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/world/launch.h"
 #include "runtime/world/watch.h"
 #include "runtime/world/world_end.h"
@@ -147,7 +148,7 @@ bool nxr_world_agree(nxr_world *world, const nxr_fault *fault) {
   nxr_meet_exchange(world, &first, sizeof first, keep_least);
   if (first == UINT64_MAX) return true;
   if (first == world->rank) {
-    fprintf(stderr, "nxrun: %s\n", fault->text);
+    nxr_print(stderr, "nxrun: %s\n", fault->text);
     fflush(stderr);
   }
   return false;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/world.h"
 
+#include "runtime/files/fault.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@ bool nxr_world_check_launch(nxr_world *world, const nx_plan *plan, const char *p
   if (is_singleton_of_many(world)) {
     const char *task = getenv("SLURM_PROCID");
     if (!task || strtol(task, NULL, 10) == 0)
-      fprintf(stderr,
+      nxr_print(stderr,
               "nxrun: srun started %s separate runs of one rank, because this MPI does not speak "
               "its protocol: start them with mpiexec -n %u nxrun %s\n",
               getenv("SLURM_NTASKS"), n_ranks, plan_path);
@@ -102,7 +104,7 @@ void nxr_world_pin(nxr_world *world, const nx_plan *plan) {
   world->n_cores = (uint32_t)CPU_COUNT(&all);
   world->crowded = need > world->n_cores;
   if (world->crowded && world->rank == 0)
-    fprintf(stderr, "nxrun: %u rank%s of %u thread%s share %u core%s of a host: it runs, but slowly\n",
+    nxr_print(stderr, "nxrun: %u rank%s of %u thread%s share %u core%s of a host: it runs, but slowly\n",
             world->local_size, world->local_size == 1 ? "" : "s", n_threads, n_threads == 1 ? "" : "s",
             world->n_cores, world->n_cores == 1 ? "" : "s");
   world->crowded |= shares_cores();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/world/world_meet.h"
 
+#include "runtime/files/fault.h"
 #include "runtime/world/clock.h"
 #include "runtime/world/pause.h"
 
@@ -63,7 +64,7 @@ void nxr_meet_close(void) {
 }
 
 static _Noreturn void give_up(const nxr_world *world, const char *for_whom) {
-  fprintf(stderr,
+  nxr_print(stderr,
           "nxrun: rank %u (%s) waits %s: %s gave no sign of life for %g s (run.deadline_s); it stands still, "
           "or its "
           "files are out of reach\n",

@@ -48,6 +48,10 @@ grep -q '^phase       done$' out && grep -q '^checkpoint  step-000012$' out
 report 'that it is done' $?
 expect 'a folder that is none of a run' 1 'no status.json that can be read' "$nxrun" status events
 expect 'status of nothing' 2 'usage: nxrun status' "$nxrun" status
+printf '{"phase":"\\u001b[2J","host":"\\u202eh","waits":"w\\u0007","step":5,"steps":9}' >each/status.json
+expect 'a status that a terminal would obey' 0 '^phase       ?\[2J$' "$nxrun" status each
+grep -q 'on ?h$' out && grep -q '^waits       w?$' out
+report 'in none of its texts' $?
 printf '{"phase":"training","step":5,"steps":9,"time":1000,"seconds_per_step":0.5}' >each/status.json
 expect 'a run that says nothing any more' 0 'no news     for [0-9]* s, while it was training' "$nxrun" status each
 
@@ -55,6 +59,9 @@ expect 'a run that says nothing any more' 0 'no news     for [0-9]* s, while it 
 expect 'curves of two runs' 0 '^</svg>$' "$nxrun" plot timed each
 [ "$(grep -c '<polyline' out)" -eq 2 ] && [ "$(grep -c 'timed (\|each (' out)" -eq 2 ]
 report 'one for each' $?
+passes 'a file of curves, named behind the run' "$nxrun" plot timed -o behind.svg --metric loss
+grep -q '^</svg>$' behind.svg
+report 'is written' $?
 passes 'another number, to a file' "$nxrun" plot -o lr.svg --metric lr timed
 grep -q '>lr<' lr.svg
 report 'with its name' $?

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The metrics file: whole lines, read back exactly, continued where the run is; nothing else is lost. */
 #include "runtime/logs/metrics.h"
+#include "schema/plan_check.h"
 #include "tests/unit/cmocka_all.h"
 #include "tests/unit/temporary.h"
 
@@ -206,6 +207,16 @@ static void messages_have_no_control_characters(void **state) {
   nxr_fault fault = {""};
   nxr_fault_set(&fault, "cannot read %s\n  give another", "a\x1b[31mb\x7f\r\xc3\xa9");
   assert_string_equal(fault.text, "cannot read a?[31mb??\xc3\xa9\n  give another");
+  char printed[64] = "", marks[] = "c\xe2\x80\xae"
+                                   "d\xc2\x9b"
+                                   "2J\xff";
+  FILE *out = fmemopen(printed, sizeof printed, "w");
+  nxr_print(out, "nxrun: the folder %s has a run\n", marks);
+  fclose(out);
+  assert_string_equal(printed, "nxrun: the folder c?d?2J? has a run\n");
+  nx_fault of_plan;
+  nx_fault_set(&of_plan, 0, "the pattern %s", marks);
+  assert_string_equal(of_plan.text, "the pattern c?d?2J?");
 }
 
 int main(void) {

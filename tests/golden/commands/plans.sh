@@ -35,6 +35,13 @@ for model in said "$sizes" taken --use-checkpoint-args; do
 done
 [ -s "$work/said" ] && cmp -s "$work/said" "$work/taken"
 result "a model that is given, and one that a checkpoint's arguments say, are one plan" $?
+sed 's/^data: .*/data: {path: ["to\\u202e\\u009bkens"]}/' ../ops/llama_tp2.yaml >"$work/marks.yaml"
+"$nxcfg" plan "$work/marks.yaml" -o "$work/marks.plan" >"$work/said"
+"$nxcfg" plan "$work/marks.yaml" >>"$work/said"
+for shown in text markdown; do "$nxcfg" diff --format $shown "$work/a.plan" "$work/marks.plan"; done >>"$work/said"
+"$nxcfg" plan "$work/marks.yaml" --all >>"$work/said"
+[ "$(grep -c 'to??kens' "$work/said")" = 4 ] && ! LC_ALL=C grep -q "$(printf '\302\233\|\342\200\256')" "$work/said"
+result "what a terminal obeys is shown of no plan" $? "$(cat -v "$work/said")"
 head -c 2000 "$work/a.plan" >"$work/short.plan"
 check "a plan that is cut off" 2 "is no valid plan" "$work/a.plan" "$work/short.plan"
 finish
