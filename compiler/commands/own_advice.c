@@ -97,7 +97,7 @@ static nxc_after after_choice(const nxc_own_advice *a, const nxc_choice *choice)
   if (!nxc_choice_divides(&a->space, choice)) return after;
   nxc_arena_mark mark = nxc_arena_mark_now(a->scratch);
   nxc_said said = nxc_say(a->speaker, &a->space, choice, a->scratch);
-  if (said.refused == NULL) {
+  if (said.refused.message == NULL) {
     nxc_own_estimate own = {.system = a->own->system, .compiled = said.compiled, .training = said.training};
     nxc_own_estimate_sizes(&own, a->asked, a->scratch);
     after = (nxc_after){.bytes = nxc_own_bytes(&own), .step_s = own.time.step_s};

@@ -168,6 +168,25 @@ static void print_elsewhere(const nxc_tune_result *result, FILE *out) {
   if (any) fputs(" (another text gives them)\n", out);
 }
 
+/* With how many layouts it refuses, where there are other reasons too. */
+static const char *show_reason(const nxc_tune_report *r, const nxc_reason *reason) {
+  if (r->result->n_reasons == 1) return reason->message;
+  return nxc_arena_printf(r->arena, "%zu: %s", reason->n_layouts, reason->message);
+}
+
+/* What would have to change, where no layout is accepted. */
+static void print_reasons(const nxc_tune_report *r, FILE *out) {
+  enum { SHOWN = 3 };
+  const nxc_tune_result *result = r->result;
+  for (size_t i = 0; i < result->n_reasons && i < SHOWN; i++) {
+    const nxc_reason *reason = &result->reasons[i];
+    print_words(r, out, "refused: ", "", show_reason(r, reason));
+    if (reason->remedy != NULL) print_words(r, out, "  fix: ", "", reason->remedy);
+  }
+  if (result->n_reasons > SHOWN)
+    fprintf(out, "%zu further reasons (--format json has them)\n", result->n_reasons - SHOWN);
+}
+
 static void print_counts(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   uint32_t world = r->request->training->layout.world;
@@ -183,7 +202,8 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
       nxc_arena_printf(r->arena, "%.0f combination%s, %zu divide, %zu fit%s; %zu judged, %zu refused%s", size,
                        size == 1 ? "" : "s", result->n_divide, result->n_fit, limit, result->n_judged,
                        result->n_refused, result->cut_short ? "; stopped by the deadline" : ""));
-  if (result->refused != NULL) print_words(r, out, "refused, of the fastest: ", "", result->refused);
+  if (result->n_best > 0 && result->n_reasons > 0)
+    print_words(r, out, "refused: ", "", show_reason(r, &result->reasons[0]));
   print_elsewhere(result, out);
 }
 
@@ -266,10 +286,12 @@ void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
             assumes(r, NX_SETTING_MESH_WORLD) ? " --world-size N tells more ranks." : "");
   else if (result->cut_short && result->n_judged == 0)
     fputs("\nNo layout was judged before the deadline: give it more time.\n", out);
-  else if (result->n_judged < result->n_fit && !result->cut_short)
-    fprintf(out, "\nNone of the %zu fastest that fit is accepted; the others were not judged.\n",
-            result->n_judged);
-  else fputs("\nNo other layout is accepted.\n", out);
+  else if (result->n_reasons == 0) fputs("\nThere is no other layout.\n", out);
+  else {
+    bool all = result->n_refused >= result->n_fit;
+    fprintf(out, "\nNo layout is accepted%s:\n", all ? "" : "; the slowest were not judged");
+    print_reasons(r, out);
+  }
 }
 
 /* ---- for programs ---- */
@@ -314,6 +336,16 @@ static json_t *tuned_json(const nxc_tune_report *r, const nxc_tuned *best, const
   return object;
 }
 
+static json_t *reasons_json(const nxc_tune_result *result) {
+  json_t *reasons = json_array();
+  for (size_t i = 0; i < result->n_reasons; i++) {
+    const nxc_reason *one = &result->reasons[i];
+    json_array_append_new(reasons, json_pack("{s:s?, s:s, s:s?, s:I}", "id", one->id, "message", one->message,
+                                             "fix", one->remedy, "layouts", (json_int_t)one->n_layouts));
+  }
+  return reasons;
+}
+
 void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   const nxc_tuned *first = result->n_best ? &result->best[0] : NULL;
@@ -328,6 +360,7 @@ void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
   json_object_set_new(object, "fit", json_integer((json_int_t)result->n_fit));
   json_object_set_new(object, "judged", json_integer((json_int_t)result->n_judged));
   json_object_set_new(object, "refused", json_integer((json_int_t)result->n_refused));
+  json_object_set_new(object, "reasons", reasons_json(result));
   json_object_set_new(object, "cut_short", json_boolean(result->cut_short));
   json_object_set_new(object, "least_bytes", json_real(result->least_bytes));
   json_object_set_new(object, "best", best);

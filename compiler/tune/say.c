@@ -164,21 +164,38 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
 
 /* ---- reading back ---- */
 
-static bool has_message(const nxc_sink *sink, const char *message) {
-  for (size_t i = 0; sink != NULL && i < nxc_sink_n_findings(sink); i++)
-    if (strcmp(nxc_sink_finding(sink, i)->message, message) == 0) return true;
+/* Whether the file has the finding whatever its layout is: an error word by word, a warning of this kind. */
+static bool has_already(const nxc_sink *before, const nxc_finding *finding) {
+  for (size_t i = 0; before != NULL && i < nxc_sink_n_findings(before); i++) {
+    const nxc_finding *one = nxc_sink_finding(before, i);
+    bool same = finding->severity == NXC_SEVERITY_ERROR ? strcmp(one->message, finding->message) == 0
+                                                        : strcmp(one->id, finding->id) == 0;
+    if (same) return true;
+  }
   return false;
 }
 
-/* The first that `but` (NULL: nothing) does not have too. */
-static const char *first_of(const nxc_sink *sink, nxc_severity severity, const nxc_sink *but,
-                            nxc_arena *arena) {
+static bool has_kind(const nxc_sink *sink, const char *id) {
+  for (size_t i = 0; sink != NULL && i < nxc_sink_n_findings(sink); i++)
+    if (strcmp(nxc_sink_finding(sink, i)->id, id) == 0) return true;
+  return false;
+}
+
+/* The first that `before` (NULL: nothing) has not anyway. */
+static nxc_refusal first_of(const saying *s, const nxc_sink *sink, nxc_severity severity,
+                            const nxc_sink *before) {
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
-    if (finding->severity == severity && !has_message(but, finding->message))
-      return nxc_arena_printf(arena, "%s (%s)", finding->message, finding->id);
+    if (finding->severity != severity || has_already(before, finding)) continue;
+    const nxc_rule_row *rule = has_kind(before, finding->id) ? NULL : nxc_rule_find(finding->id);
+    return (nxc_refusal){
+        .message = nxc_arena_printf(s->arena, "%s (%s)", finding->message, finding->id),
+        .id = finding->id,
+        .remedy = finding->fix,
+        .rules = {rule},
+        .n_rules = rule != NULL};
   }
-  return NULL;
+  return (nxc_refusal){0};
 }
 
 static void read_back(saying *s, const nxc_space *space, const nxc_choice *choice, nxc_said *said) {
@@ -191,17 +208,16 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   if (!all_ranks) request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
   nxc_compile_settings(s->arena, &request, sink, &said->compiled);
   const nxc_sink *before = s->speaker->findings; /* what the file has anyway no layout mends */
-  said->refused = first_of(sink, NXC_SEVERITY_ERROR, before, s->arena);
-  size_t n_before = before ? nxc_sink_count(before, NXC_SEVERITY_WARNING) : 0;
-  bool warned = nxc_sink_count(sink, NXC_SEVERITY_WARNING) > n_before;
-  if (all_ranks && warned && said->refused == NULL)
-    said->refused = first_of(sink, NXC_SEVERITY_WARNING, before, s->arena);
-  if (said->refused != NULL) return;
+  said->refused = first_of(s, sink, NXC_SEVERITY_ERROR, before);
+  if (all_ranks && said->refused.message == NULL) 
+    said->refused = first_of(s, sink, NXC_SEVERITY_WARNING, before);
+  if (said->refused.message != NULL) return;
   if (!nxc_training_read(said->compiled.settings, sink, &said->training)) {
-    said->refused = first_of(sink, NXC_SEVERITY_ERROR, NULL, s->arena);
-    if (said->refused == NULL) said->refused = "sizes are unknown";
+    said->refused = first_of(s, sink, NXC_SEVERITY_ERROR, NULL);
+    said->refused.n_rules = 0;
+    if (said->refused.message == NULL) said->refused.message = "sizes are unknown";
   } else if (!nxc_choice_is(space, choice, &said->training, said->compiled.settings)) {
-    said->refused = "its options do not say it";
+    said->refused.message = "its options do not say it";
   }
 }
 
@@ -211,18 +227,29 @@ static nxc_said say(nxc_speaker *speaker, const nxc_space *space, const nxc_choi
   make_edits(&s, space, choice);
   nxc_said said = {.edits = s.edits, .n_edits = s.n_edits};
   said.text = nxc_patch(arena, speaker->compiled->binding, s.edits, s.n_edits);
-  if (said.text == NULL) said.refused = "the text of the file has no place for its options";
+  if (said.text == NULL) said.refused.message = "the text of the file has no place for its options";
   else read_back(&s, space, choice, &said);
   return said;
 }
 
+/* With that of the ways before, which are `n_said`. A finding tells more than that there is no place. */
+static void join_refusals(nxc_refusal *last, const nxc_refusal *before, size_t n_said) {
+  bool by_rules = last->n_rules > 0 && (n_said == 0 || before->n_rules > 0);
+  if (last->id == NULL && before->id != NULL) *last = *before;
+  else
+    for (size_t i = 0; i < before->n_rules; i++) last->rules[last->n_rules++] = before->rules[i];
+  if (!by_rules) last->n_rules = 0;
+}
+
 nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice *choice, nxc_arena *arena) {
-  nxc_said first = {0};
+  nxc_said last = {0};
+  size_t n_said = 0;
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     if ((ways[i].drops && !speaker->has_places) || (ways[i].pins && !speaker->has_references)) continue;
-    nxc_said said = say(speaker, space, choice, &ways[i], arena);
-    if (said.refused == NULL) return said;
-    if (i == 0) first = said;
+    const nxc_refusal before = last.refused;
+    last = say(speaker, space, choice, &ways[i], arena);
+    if (last.refused.message == NULL) return last;
+    join_refusals(&last.refused, &before, n_said++);
   }
-  return first;
+  return last;
 }

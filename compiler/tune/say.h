@@ -12,6 +12,17 @@
 #include "compiler/tune/patch.h"
 #include "compiler/tune/space.h"
 
+/* Why a layout is not accepted. */
+enum { NXC_MOST_WAYS = 8 }; /* to say a layout */
+
+typedef struct nxc_refusal {
+  const char *message;     /* NULL: it is accepted */
+  const char *id, *remedy; /* of the finding that says so; NULL: none does */
+  const nxc_rule_row
+      *rules[NXC_MOST_WAYS]; /* of the catalogue, for each way of saying it, the last one tells */
+  size_t n_rules;                           /* 0: not all ways are refused by rules */
+} nxc_refusal;
+
 typedef struct nxc_speaker nxc_speaker;
 
 /* `request` has what is assumed; `compiled` is what it gives, with these findings. */
@@ -24,7 +35,7 @@ typedef struct nxc_said {
   const char *text; /* of the file, with them */
   nxc_compiled compiled;
   nxc_training training;
-  const char *refused; /* why it is not accepted; NULL: it is */
+  nxc_refusal refused;
 } nxc_said;
 
 nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice *choice, nxc_arena *arena);

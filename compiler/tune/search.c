@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/tune/search.h"
 
+#include "compiler/tune/values.h"
+
 #include "compiler/estimate/memory.h"
 #include "compiler/estimate/advice.h"
 #include "compiler/program/forecast/cost.h"
@@ -14,6 +16,7 @@
 enum {
   KEPT = 512,            /* the fastest, to be judged */
   MOST_LISTED = 1 << 20, /* where all are judged */
+  ROUNDS = 16,           /* of lists behind lists that are refused */
 };
 
 typedef struct candidate {
@@ -29,6 +32,9 @@ typedef struct search {
   candidate *list; /* the best first */
   size_t n_list, most;
   bool needs_host; /* nothing fits in the device's memory alone */
+  nxc_reasons *reasons;
+  candidate floor; /* only what comes behind it is listed, and not known to be refused */
+  bool has_floor;
   double began_s;
 } search;
 
@@ -38,7 +44,8 @@ static double now_s(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static bool is_late(search *s) {
+static bool is_late(void *context) {
+  search *s = context;
   bool late = s->request->deadline_s > 0 && now_s() - s->began_s > s->request->deadline_s;
   s->result->cut_short = s->result->cut_short || late;
   return late;
@@ -141,97 +148,11 @@ static void keep(search *s, const candidate *new) {
   s->list[low] = *new;
 }
 
-/* ---- values that the system knows ---- */
-
-static uint32_t common_multiple(uint32_t a, uint32_t b) {
-  uint32_t x = a, y = b;
-  while (y != 0) {
-    uint32_t rest = x % y;
-    x = y;
-    y = rest;
-  }
-  return a / x * b;
-}
-
-/* As few ranks as the value needs, so that there are many micro-batches; hosts divide them. */
-static bool choose_world(const nxc_space *space, const nxc_choice *choice, nxc_training *training) {
-  enum { ATTEMPTS = 64 };
-  nxc_space trial = *space;
-  nxc_training chosen;
-  nxc_choice_read(space, choice, &chosen);
-  const nxc_layout *l = &chosen.layout;
-  uint64_t replica = (uint64_t)l->tensor * l->pipeline * l->context;
-  if (replica > INT32_MAX / ATTEMPTS / l->nodes) return false;
-  uint32_t unit = common_multiple((uint32_t)replica, l->nodes);
-  trial.training = training;
-  for (uint32_t times = 1; times <= ATTEMPTS; times++) {
-    training->layout.world = times * unit;
-    if (nxc_choice_divides(&trial, choice)) return true;
-  }
-  return false;
-}
-
-/* Whether an option that would change stands in another text than the file's. */
-static bool stands_elsewhere(const search *s, const nxc_said *said) {
-  const nxc_source *first = s->request->compiled->binding->origin.first;
-  for (size_t i = 0; i < said->n_edits; i++) {
-    const nxc_bound *bound = said->edits[i].bound;
-    if (bound->given && bound->node != NULL && bound->node->at.source != first) return true;
-  }
-  return false;
-}
-
-/* Whether the system takes the layout, on as many ranks as are good for it. */
-static bool is_accepted(search *s, const nxc_choice *choice, bool *elsewhere) {
-  const nxc_space *space = &s->result->space;
-  nxc_training training = *space->training;
-  nxc_space probe = *space;
-  probe.training = &training;
-  if (!choose_world(space, choice, &training)) return false;
-  nxc_arena_mark mark = nxc_arena_mark_now(s->scratch);
-  const nxc_said said = nxc_say(s->speaker, &probe, choice, s->scratch);
-  bool accepted = said.refused == NULL;
-  *elsewhere = *elsewhere || (said.text == NULL && stands_elsewhere(s, &said));
-  nxc_arena_rewind(s->scratch, mark);
-  return accepted;
-}
-
-/* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each
- * other. */
-static bool is_known(search *s, nxc_knob knob, size_t place) {
-  const nxc_space *space = &s->result->space;
-  nxc_choice choice = {{0}};
-  bool *elsewhere = &s->result->elsewhere[knob];
-  choice.at[knob] = (uint16_t)place;
-  if (is_accepted(s, &choice, elsewhere)) return true;
-  for (int other = 0; other < NXC_N_KNOBS; other++)
-    for (size_t low = 1; other != (int)knob && other != NXC_KNOB_GLOBAL && low < space->n_values[other];
-         low++) {
-      nxc_choice both = choice;
-      both.at[other] = (uint16_t)low;
-      if (space->values[other][low].first <= 1 && is_accepted(s, &both, elsewhere)) return true;
-    }
-  return false;
-}
-
-/* Of two values of a degree, of which one divides sequences too, that one is better; of two names of the same
- * the first that the system knows is enough. */
-static bool is_worse(const nxc_space *space, nxc_knob knob, size_t place) {
-  nxc_knob_value value = space->values[knob][place];
-  for (size_t i = 0; i < place; i++) {
-    nxc_knob_value other = space->values[knob][i];
-    if (other.first != value.first) continue;
-    if (knob == NXC_KNOB_RECOMPUTE || (knob == NXC_KNOB_TENSOR && other.second > value.second)) return true;
-  }
-  return false;
-}
-
 static void drop_unknown(search *s, nxc_knob knob) {
-  nxc_space *space = &s->result->space;
-  for (size_t place = 1; place < space->n_values[knob] && !is_late(s);) {
-    if (is_worse(space, knob, place) || !is_known(s, knob, place)) nxc_space_drop(space, knob, place);
-    else place++;
-  }
+  nxc_tune_result *r = s->result;
+  const nxc_values values = {
+      &r->space, s->speaker, s->request->compiled, s->scratch, r->elsewhere, is_late, s};
+  nxc_values_drop_unknown(&values, knob);
 }
 
 /* ---- layouts ---- */
@@ -261,7 +182,8 @@ static void estimate(search *s, const nxc_choice *choice) {
   nxc_own_time time = nxc_own_time_of(s->request->system, &sizes, &training, s->request->machine, s->scratch);
   r->n_estimated++;
   new.class = class_of(s, time.tokens_per_s);
-  keep(s, &new);
+  if (s->has_floor && compare_candidates(&new, &s->floor) <= 0) return;
+  if (!s->has_floor || !nxc_reasons_refuse(s->reasons, choice)) keep(s, &new);
 }
 
 static const nxc_knob offloads[] = {NXC_KNOB_OFFLOAD_OPTIMIZER, NXC_KNOB_OFFLOAD_ACTIVATIONS};
@@ -281,7 +203,7 @@ static void list_layouts(search *s) {
     if (!nxc_choice_divides(space, &choice)) continue;
     if (s->result->n_divide++ % 64 == 0) {
       if (is_late(s)) return;
-      if (estimates) tell(s, 0.8 * n / size);
+      if (estimates && !s->has_floor) tell(s, 0.8 * n / size);
     }
     if (!estimates) {
       if (s->n_list == MOST_LISTED) return;
@@ -326,62 +248,99 @@ static void keep_text(search *s, const nxc_said *said, nxc_tuned *tuned) {
   tuned->text = nxc_arena_strdup(s->arena, said->text);
 }
 
-/* NULL: it is accepted, has numbers, and fits. */
-static const char *judge(search *s, const nxc_choice *choice, nxc_tuned *tuned) {
+/* Without a message where it is accepted and has numbers. */
+static nxc_refusal judge(search *s, const nxc_choice *choice, nxc_tuned *tuned) {
   nxc_said said = nxc_say(s->speaker, &s->result->space, choice, s->scratch);
   *tuned = (nxc_tuned){.choice = *choice, .layout = said.training.layout, .batch = said.training.batch};
   tuned->layout.cuts = NULL; /* the texts go with the settings */
   tuned->layout.order = NULL;
-  if (said.refused != NULL) return nxc_arena_strdup(s->arena, said.refused);
+  if (said.refused.message != NULL) return said.refused;
   if (s->request->machine->device != NULL) {
     estimate_own(s, &said, tuned);
   } else {
     const char *lacks = forecast_plan(s, said.compiled.settings, tuned);
-    if (lacks != NULL) return lacks;
+    if (lacks != NULL) return (nxc_refusal){.message = lacks};
   }
   tuned->class = class_of(s, tuned->tokens_per_s);
   keep_text(s, &said, tuned);
-  return NULL;
+  return said.refused;
+}
+
+/* The file as it is, before anything is varied. */
+static void judge_own(search *s) {
+  const nxc_choice own = {{0}};
+  nxc_arena_mark mark = nxc_arena_mark_now(s->scratch);
+  nxc_refusal refusal = judge(s, &own, &s->result->own);
+  if (refusal.message != NULL) s->result->own_refused = nxc_arena_strdup(s->arena, refusal.message);
+  nxc_arena_rewind(s->scratch, mark);
+}
+
+static void judge_one(search *s, const nxc_choice *choice) {
+  nxc_tune_result *r = s->result;
+  nxc_tuned tuned;
+  nxc_arena_mark mark = nxc_arena_mark_now(s->scratch);
+  nxc_refusal refusal = judge(s, choice, &tuned);
+  if (refusal.message != NULL) nxc_reasons_add(s->reasons, choice, &refusal);
+  nxc_arena_rewind(s->scratch, mark);
+  r->n_judged++;
+  if (refusal.message != NULL || !fits(s, tuned.memory_bytes)) return;
+  if (s->request->machine->device == NULL) r->n_fit++;
+  r->best = nxc_arena_grow(s->arena, r->best, r->n_best, sizeof *r->best);
+  r->best[r->n_best++] = tuned;
 }
 
 static void judge_layouts(search *s) {
   nxc_tune_result *r = s->result;
   bool forecasts = s->request->machine->device == NULL;
   for (size_t i = 0; i < s->n_list && (forecasts || r->n_best < s->request->top) && !is_late(s); i++) {
-    nxc_tuned tuned;
-    nxc_arena_mark mark = nxc_arena_mark_now(s->scratch);
-    const char *refused = judge(s, &s->list[i].choice, &tuned);
-    nxc_arena_rewind(s->scratch, mark);
-    r->n_judged++;
-    if (refused != NULL) r->n_refused++;
-    if (refused != NULL && r->refused == NULL) r->refused = refused;
+    const nxc_choice *choice = &s->list[i].choice;
+    if (!nxc_reasons_refuse(s->reasons, choice)) judge_one(s, choice);
     tell(s, forecasts ? (double)(i + 1) / (double)s->n_list
                       : 0.8 + 0.2 * (double)r->n_best / (double)s->request->top);
-    if (refused != NULL || !fits(s, tuned.memory_bytes)) continue;
-    if (forecasts) r->n_fit++;
-    r->best = nxc_arena_grow(s->arena, r->best, r->n_best, sizeof *r->best);
-    r->best[r->n_best++] = tuned;
   }
+}
+
+/* Behind a full list of the fastest, of which none is accepted, there may be slower ones. */
+static void judge_slower(search *s) {
+  nxc_tune_result *r = s->result;
+  const size_t n_fit = r->n_fit, n_divide = r->n_divide, n_estimated = r->n_estimated;
+  for (int round = 0; round < ROUNDS && r->n_best == 0 && s->n_list == s->most && !is_late(s); round++) {
+    s->floor = s->list[s->n_list - 1];
+    s->has_floor = true;
+    s->n_list = 0;
+    nxc_reasons_list_again(s->reasons);
+    list_layouts(s);
+    judge_layouts(s);
+  }
+  r->n_fit = n_fit;
+  r->n_divide = n_divide;
+  r->n_estimated = n_estimated;
+}
+
+static void finish(search *s) {
+  nxc_tune_result *r = s->result;
   if (r->n_best > 1) qsort(r->best, r->n_best, sizeof *r->best, compare_tuned);
   if (r->n_best > s->request->top) r->n_best = s->request->top;
+  r->n_reasons = nxc_reasons_list(s->reasons, &r->reasons);
+  for (size_t i = 0; i < r->n_reasons; i++) r->n_refused += r->reasons[i].n_layouts;
 }
 
 void nxc_tune(nxc_arena *arena, const nxc_tune_request *request, nxc_tune_result *result) {
   search s = {
       .arena = arena, .scratch = nxc_arena_new(), .request = request, .result = result, .began_s = now_s()};
-  const nxc_choice own = {{0}};
   *result = (nxc_tune_result){0};
   result->space = nxc_space_make(arena, request->training, request->compiled->settings, request->varies);
   s.speaker = nxc_speaker_new(arena, request->request, request->compiled, request->findings);
   s.most = request->kept ? request->kept : KEPT;
   if (request->machine->device != NULL) s.list = nxc_arena_array(arena, s.most + 1, sizeof *s.list);
-  nxc_arena_mark mark = nxc_arena_mark_now(s.scratch);
-  result->own_refused = judge(&s, &own, &result->own);
-  nxc_arena_rewind(s.scratch, mark);
+  judge_own(&s);
   for (int knob = 0; knob < NXC_N_KNOBS; knob++) drop_unknown(&s, (nxc_knob)knob);
   list_layouts(&s);
   if (request->offloads && result->n_fit == 0 && !result->cut_short && request->machine->device != NULL)
     list_on_host(&s);
+  s.reasons = nxc_reasons_new(arena, &result->space, request->compiled);
   judge_layouts(&s);
+  if (request->machine->device != NULL) judge_slower(&s);
+  finish(&s);
   nxc_arena_free(s.scratch);
 }

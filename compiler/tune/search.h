@@ -7,12 +7,13 @@
  * and judged by all rules; a lower bound of the time spares most estimates, and never one of the best. On a
  * host whose processors compute there is an exact forecast, which needs the plan, so every layout is judged
  * and compiled. More tokens a second come first, in classes of half a percent where they are estimated; of
- * equals what needs less memory, and then what comes first in the space. */
+ * equals what needs less memory, and then what comes first in the space. What a rule has refused twice for
+ * the same values is not judged again, and where the fastest are refused those behind them are listed. */
 #ifndef NXC_TUNE_SEARCH_H
 #define NXC_TUNE_SEARCH_H
 
 #include "compiler/estimate/time.h"
-#include "compiler/tune/say.h"
+#include "compiler/tune/reasons.h"
 
 enum { NXC_MOST_PARTS = 16 };
 
@@ -50,8 +51,10 @@ typedef struct nxc_tune_result {
   size_t n_best;
   nxc_tuned own;           /* the file's own layout */
   const char *own_refused; /* why it has no numbers; NULL: it has */
-  size_t n_divide, n_fit, n_estimated, n_judged, n_refused;
-  const char *refused;         /* of the best layout that was refused: why */
+  size_t n_divide, n_fit, n_estimated, n_judged;
+  size_t n_refused; /* judged, or as others that were */
+  const nxc_reason *reasons; /* why layouts were refused, the most frequent first */
+  size_t n_reasons;
   double least_bytes;          /* that any layout needs */
   bool cut_short;              /* by the deadline */
   bool elsewhere[NXC_N_KNOBS]; /* another text gives an option of it, which the file's own cannot change */

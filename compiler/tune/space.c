@@ -328,6 +328,7 @@ static void set_recompute(const setter *to, nxc_knob_value kind) {
   if (kind.first == NXC_RECOMPUTE_FULL) {
     set_word(to, NX_SETTING_RECOMPUTE_METHOD, "uniform");
     set_int(to, NX_SETTING_RECOMPUTE_LAYERS, 1);
+    to->changed[NX_SETTING_RECOMPUTE_METHOD] = to->changed[NX_SETTING_RECOMPUTE_LAYERS] = true;
     return;
   }
   forget(to, NX_SETTING_RECOMPUTE_METHOD);

@@ -188,6 +188,82 @@ static void estimates_of_records_are_those_of_texts(void **state) {
   trial_end(&u.t);
 }
 
+/* Hosts of eight: sixteen tensor-parallel ranks leave them, against which a rule warns. */
+static const char hosts[] =
+    "mesh: {world: 32, nodes: 4, tensor: 2}\n"
+    "batch: {micro: 1, global: 64}\n"
+    "model: {layers: 8, hidden: 8192, ffn_hidden: 32768, heads: 64, sequence: 8192, vocab: 131072}\n"
+    "optimizer: {lr: 1e-3}\n"
+    "schedule: {max_steps: 10}\n"
+    "data: {path: [text]}\n";
+
+static void what_is_refused_alike_is_judged_twice(void **state) {
+  (void)state;
+  tuning u;
+  nxc_tune_result result;
+  begin(&u, hosts, "tensor,recompute,micro,pipeline");
+  u.request.memory_bytes = 22 * 0x1p30;
+  nxc_tune(u.t.arena, &u.request, &result);
+  assert_int_equal(result.n_best, 0);
+  assert_int_equal(result.n_judged, 2);
+  assert_true(result.n_fit > 2);
+  assert_int_equal(result.n_refused, result.n_fit);
+  assert_int_equal(result.n_reasons, 1);
+  assert_string_equal(result.reasons[0].id, "NX2950");
+  assert_non_null(result.reasons[0].remedy);
+  trial_end(&u.t);
+}
+
+/* Each layout that is spared would be refused. */
+static void nothing_is_spared_that_is_accepted(void **state) {
+  (void)state;
+  tuning u;
+  begin(&u, hosts, "tensor,recompute,pipeline");
+  nxc_space space = nxc_space_make(u.t.arena, &u.training, u.t.out.settings, u.varies);
+  nxc_speaker *speaker = nxc_speaker_new(u.t.arena, &u.t.request, &u.t.out, u.t.sink);
+  nxc_reasons *reasons = nxc_reasons_new(u.t.arena, &space, &u.t.out);
+  nxc_arena *scratch = nxc_arena_new();
+  size_t n_spared = 0, n_accepted = 0;
+  nxc_choice choice = {{0}};
+  do {
+    if (!nxc_choice_divides(&space, &choice)) continue;
+    nxc_arena_mark mark = nxc_arena_mark_now(scratch);
+    bool spared = nxc_reasons_refuse(reasons, &choice);
+    nxc_said said = nxc_say(speaker, &space, &choice, scratch);
+    if (spared) assert_non_null(said.refused.message);
+    else if (said.refused.message != NULL) nxc_reasons_add(reasons, &choice, &said.refused);
+    n_spared += spared;
+    n_accepted += said.refused.message == NULL;
+    nxc_arena_rewind(scratch, mark);
+  } while (nxc_space_next(&space, &choice));
+  assert_true(n_spared > 5 && n_accepted > 20);
+  nxc_arena_free(scratch);
+  trial_end(&u.t);
+}
+
+static void behind_a_list_that_is_refused_the_slower_are_judged(void **state) {
+  (void)state;
+  tuning u;
+  nxc_tune_result few, all;
+  begin(&u, hosts, "tensor,recompute,micro,pipeline");
+  nxc_device joined = *u.request.machine->device; /* by pairs of hosts, and what leaves a pair is slow */
+  nxc_machine machine = *u.request.machine;
+  const nxc_rate_point slow = {1, 1e8};
+  joined.domain = 16;
+  machine.device = &joined;
+  machine.between.bandwidth = (nxc_rate){&slow, 1};
+  u.request.machine = &machine;
+  u.request.memory_bytes = 27 * 0x1p30;
+  nxc_tune(u.t.arena, &u.request, &all);
+  u.request.kept = 1;
+  nxc_tune(u.t.arena, &u.request, &few);
+  assert_true(all.n_best > 0 && few.n_best > 0);
+  assert_memory_equal(&few.best[0].choice, &all.best[0].choice, sizeof(nxc_choice));
+  assert_true(few.n_judged > few.n_best && few.n_refused >= 2);
+  assert_true(few.n_refused <= few.n_fit);
+  trial_end(&u.t);
+}
+
 /* ---- texts ---- */
 
 static void a_difference_has_the_lines_around(void **state) {
@@ -211,11 +287,11 @@ static void a_layout_is_an_edit_of_the_text(void **state) {
   nxc_speaker *speaker = nxc_speaker_new(u.t.arena, &u.t.request, &u.t.out, 0);
   nxc_choice choice = {{0}};
   nxc_said said = nxc_say(speaker, &space, &choice, u.t.arena);
-  assert_null(said.refused);
+  assert_null(said.refused.message);
   assert_string_equal(said.text, nx); /* the file as it is */
   while (nxc_choice_value(&space, &choice, NXC_KNOB_ZERO).first != 3) choice.at[NXC_KNOB_ZERO]++;
   said = nxc_say(speaker, &space, &choice, u.t.arena);
-  assert_null(said.refused);
+  assert_null(said.refused.message);
   assert_int_equal(said.training.sharding.stage, 3);
   assert_non_null(strstr(said.text, "zero_stage: 3"));
   assert_non_null(strstr(said.text, "# a comment"));
@@ -231,6 +307,9 @@ int main(void) {
       cmocka_unit_test(brute_force_finds_the_same),
       cmocka_unit_test(what_does_not_fit_is_not_there),
       cmocka_unit_test(estimates_of_records_are_those_of_texts),
+      cmocka_unit_test(what_is_refused_alike_is_judged_twice),
+      cmocka_unit_test(nothing_is_spared_that_is_accepted),
+      cmocka_unit_test(behind_a_list_that_is_refused_the_slower_are_judged),
       cmocka_unit_test(a_difference_has_the_lines_around),
       cmocka_unit_test(a_layout_is_an_edit_of_the_text),
   };

@@ -102,9 +102,12 @@ conf=../../../conf
   grep -q 'stopped by the deadline'
 result "a deadline stops the search" $?
 [ "$slowness" -eq 1 ] || finish # a build that checks itself says nothing of time
-"$nxcfg" tune $conf/megatron/llama-405b.sh --machine trn1 |
-  grep -q '^None of the 512 fastest that fit is accepted; the others were not judged\.$'
-result "what was not judged is told" $?
+# What is refused for a few reasons is judged a few times, and what would have to change is told.
+"$nxcfg" tune $conf/megatron/llama-405b.sh --machine trn1 --format json >"$folder/refused"
+number() { sed -n "s/^  \"$1\": \([0-9]*\),*\$/\1/p" "$folder/refused"; }
+[ "$(number judged)" -lt 64 ] && [ "$(number refused)" -eq "$(number fit)" ] && [ "$(number fit)" -gt 512 ] &&
+  grep -q '"id": "NX2950"' "$folder/refused" && ! grep -q '"fix": null' "$folder/refused"
+result "many layouts are refused for what few are" $?
 takes "405B on 16384 ranks" 10000 1 tune $conf/megatron/llama-405b.sh --machine device.yaml
 takes "7B on 8 ranks" 500 3 tune nxdt.yaml --machine device.yaml --world-size 8
 takes "the plan of 405B" 60 3 plan $conf/megatron/llama-405b.sh --machine h100 # 20 on a quiet machine

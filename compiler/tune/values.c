@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/tune/values.h"
+
+static uint32_t common_multiple(uint32_t a, uint32_t b) {
+  uint32_t x = a, y = b;
+  while (y != 0) {
+    uint32_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return a / x * b;
+}
+
+/* As few ranks as the value needs, so that there are many micro-batches; hosts divide them. */
+static bool choose_world(const nxc_space *space, const nxc_choice *choice, nxc_training *training) {
+  enum { ATTEMPTS = 64 };
+  nxc_space trial = *space;
+  nxc_training chosen;
+  nxc_choice_read(space, choice, &chosen);
+  const nxc_layout *l = &chosen.layout;
+  uint64_t replica = (uint64_t)l->tensor * l->pipeline * l->context;
+  if (replica > INT32_MAX / ATTEMPTS / l->nodes) return false;
+  uint32_t unit = common_multiple((uint32_t)replica, l->nodes);
+  trial.training = training;
+  for (uint32_t times = 1; times <= ATTEMPTS; times++) {
+    training->layout.world = times * unit;
+    if (nxc_choice_divides(&trial, choice)) return true;
+  }
+  return false;
+}
+
+/* Whether an option that would change stands in another text than the file's. */
+static bool stands_elsewhere(const nxc_values *s, const nxc_said *said) {
+  const nxc_source *first = s->compiled->binding->origin.first;
+  for (size_t i = 0; i < said->n_edits; i++) {
+    const nxc_bound *bound = said->edits[i].bound;
+    if (bound->given && bound->node != NULL && bound->node->at.source != first) return true;
+  }
+  return false;
+}
+
+/* Whether the system takes the layout, on as many ranks as are good for it. */
+static bool is_accepted(const nxc_values *s, const nxc_choice *choice, bool *elsewhere) {
+  const nxc_space *space = s->space;
+  nxc_training training = *space->training;
+  nxc_space probe = *space;
+  probe.training = &training;
+  if (!choose_world(space, choice, &training)) return false;
+  nxc_arena_mark mark = nxc_arena_mark_now(s->scratch);
+  const nxc_said said = nxc_say(s->speaker, &probe, choice, s->scratch);
+  bool accepted = said.refused.message == NULL;
+  *elsewhere = *elsewhere || (said.text == NULL && stands_elsewhere(s, &said));
+  nxc_arena_rewind(s->scratch, mark);
+  return accepted;
+}
+
+/* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each
+ * other. */
+static bool is_known(const nxc_values *s, nxc_knob knob, size_t place) {
+  const nxc_space *space = s->space;
+  nxc_choice choice = {{0}};
+  bool *elsewhere = &s->elsewhere[knob];
+  choice.at[knob] = (uint16_t)place;
+  if (is_accepted(s, &choice, elsewhere)) return true;
+  for (int other = 0; other < NXC_N_KNOBS; other++)
+    for (size_t low = 1; other != (int)knob && other != NXC_KNOB_GLOBAL && low < space->n_values[other];
+         low++) {
+      nxc_choice both = choice;
+      both.at[other] = (uint16_t)low;
+      if (space->values[other][low].first <= 1 && is_accepted(s, &both, elsewhere)) return true;
+    }
+  return false;
+}
+
+/* Of two values of a degree, of which one divides sequences too, that one is better; of two names of the same
+ * the first that the system knows is enough. */
+static bool is_worse(const nxc_space *space, nxc_knob knob, size_t place) {
+  nxc_knob_value value = space->values[knob][place];
+  for (size_t i = 0; i < place; i++) {
+    nxc_knob_value other = space->values[knob][i];
+    if (other.first != value.first) continue;
+    if (knob == NXC_KNOB_RECOMPUTE || (knob == NXC_KNOB_TENSOR && other.second > value.second)) return true;
+  }
+  return false;
+}
+
+void nxc_values_drop_unknown(const nxc_values *s, nxc_knob knob) {
+  nxc_space *space = s->space;
+  for (size_t place = 1; place < space->n_values[knob] && !s->is_late(s->context);) {
+    if (is_worse(space, knob, place) || !is_known(s, knob, place)) nxc_space_drop(space, knob, place);
+    else place++;
+  }
+}
