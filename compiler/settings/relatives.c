@@ -44,10 +44,22 @@ static const named_words ran[] = {
 #include "schema/relatives.def"
 };
 
-static const struct {
-  const char *name, *option, *rules;
-} spared[] = {
+typedef struct option_words {
+  const char *name, *option, *words;
+} option_words;
+
+static const option_words spared[] = {
 #define RELATIVE_SPARES(name, option, rules) {name, option, rules},
+#include "schema/relatives.def"
+};
+
+static const option_words inert_beside[] = {
+#define RELATIVE_INERT_BESIDE(name, option, others) {name, option, others},
+#include "schema/relatives.def"
+};
+
+static const option_words tasks[] = {
+#define RELATIVE_TASK(name, option, task) {name, option, task},
 #include "schema/relatives.def"
 };
 
@@ -151,11 +163,26 @@ bool nxc_relative_runs(const nxc_relative *relative, const char *program) {
   return has_word(ran, sizeof ran / sizeof *ran, relative, program);
 }
 
+/* What a row says of this option. NULL: there is none. */
+static const char *words_of(const option_words *rows, size_t n_rows, const nxc_relative *relative,
+                            const char *option) {
+  for (size_t i = 0; i < n_rows; i++)
+    if (strcmp(rows[i].name, relative->name) == 0 && strcmp(rows[i].option, option) == 0)
+      return rows[i].words;
+  return NULL;
+}
+
+const char *nxc_relative_inert_beside(const nxc_relative *relative, const char *option) {
+  return words_of(inert_beside, sizeof inert_beside / sizeof *inert_beside, relative, option);
+}
+
+const char *nxc_relative_task(const nxc_relative *relative, const char *option) {
+  return words_of(tasks, sizeof tasks / sizeof *tasks, relative, option);
+}
+
 bool nxc_relative_spares(const nxc_relative *relative, const char *option, const char *rule) {
-  for (size_t i = 0; i < sizeof spared / sizeof *spared; i++)
-    if (strcmp(spared[i].name, relative->name) == 0 && strcmp(spared[i].option, option) == 0)
-      return is_among(spared[i].rules, rule);
-  return false;
+  const char *rules = words_of(spared, sizeof spared / sizeof *spared, relative, option);
+  return rules != NULL && is_among(rules, rule);
 }
 
 const char *nxc_option_born(const char *system, const char *option) {
@@ -207,7 +234,8 @@ const nxc_relative_meaning *nxc_relative_means(const nxc_relative *relative, con
                                                const char *word, const nxc_relative_meaning *after) {
   for (size_t i = after ? (size_t)(after - meanings) + 1 : 0; i < sizeof meanings / sizeof *meanings; i++) {
     const nxc_relative_meaning *one = &meanings[i];
-    bool here = strcmp(one->name, relative->name) == 0 && strcmp(one->option, option) == 0;
+    const char *whose = relative->past ? relative->system : relative->name;
+    bool here = strcmp(one->name, whose) == 0 && strcmp(one->option, option) == 0;
     if (here && (*one->word == '\0' || strcmp(one->word, word) == 0)) return one;
   }
   return NULL;

@@ -39,6 +39,10 @@ bool nxc_relative_lists(const nxc_relative *relative, const char *option);
 bool nxc_relative_runs(const nxc_relative *relative, const char *program);
 /* Whether this option of its own, with this word, changes nothing that is trained. */
 bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, const char *word);
+/* Options, parted by blanks, beside all of which this one of its own changes nothing either. NULL: none. */
+const char *nxc_relative_inert_beside(const nxc_relative *relative, const char *option);
+/* "trains by reinforcement learning", where this option of its own is given. NULL: as the system does. */
+const char *nxc_relative_task(const nxc_relative *relative, const char *option);
 /* Whether a rule does not hold where this option of its own is given. */
 bool nxc_relative_spares(const nxc_relative *relative, const char *option, const char *rule);
 /* Whether it has the option and the system as it is known here has not. */

@@ -125,9 +125,34 @@ static const char *own_of(const nxc_binding *binding, const nxc_node *node) {
   return nxc_arena_printf(binding->arena, "%s %s", node->key, node->value.text);
 }
 
+/* Whether the document gives each of these options, parted by blanks. */
+static bool gives_all(const nxc_binding *binding, const char *options) {
+  for (const char *at = options; *at != '\0'; at += strspn(at, " ")) {
+    size_t n = strcspn(at, " ");
+    const char *name = nxc_arena_strndup(binding->arena, at, n);
+    if (nxc_node_lookup(binding->document->root, name) == NULL) return false;
+    at += n;
+  }
+  return true;
+}
+
 static bool is_inert(const nxc_binding *binding, const nxc_node *node) {
   const char *word = node->value.kind == NXC_STRING ? node->value.text : "";
-  return node->kind == NXC_NODE_SCALAR && nxc_relative_is_inert(binding->relative, node->key, word);
+  const char *others = nxc_relative_inert_beside(binding->relative, node->key);
+  if (node->kind != NXC_NODE_SCALAR) return false;
+  return nxc_relative_is_inert(binding->relative, node->key, word) ||
+         (others != NULL && gives_all(binding, others));
+}
+
+/* What it trains for, as ", and trains ..."; "": as the system does. */
+static const char *task_of(const nxc_binding *binding) {
+  const nxc_node *root = binding->document->root;
+  for (size_t i = 0; i < root->n_children; i++) {
+    const char *key = root->children[i]->key;
+    const char *task = key ? nxc_relative_task(binding->relative, key) : NULL;
+    if (task != NULL) return nxc_arena_printf(binding->arena, " and %s", task);
+  }
+  return "";
 }
 
 static const nxc_remark *remarks_of(nxc_binding *binding, const char *names, const char *counted, bool inert,
@@ -145,10 +170,11 @@ static void report_relative(nxc_binding *binding, const nxc_node *at, bool inert
                             size_t n_remarks) {
   const nxc_relative *relative = binding->relative;
   const char *system = nxc_system_name(relative->system);
-  const char *grown = nxc_arena_printf(binding->arena,
-                                       "this is for %s, which grew out of %s: what it has of its own is not "
-                                       "known here, and the rest is judged as %s judges it",
-                                       relative->name, system, system);
+  const char *grown =
+      nxc_arena_printf(binding->arena,
+                       "this is for %s, which grew out of %s%s: what it has of its own is not "
+                       "known here, and the rest is judged as %s judges it",
+                       relative->name, system, task_of(binding), system);
   const char *past = nxc_arena_printf(binding->arena,
                                       "this is for %s: it is judged as version %s, the oldest that is known "
                                       "here",
