@@ -6,8 +6,10 @@
 #include "compiler/program/graph/grad.h"
 #include "compiler/program/passes/overlap.h"
 #include "compiler/program/passes/passes.h"
+#include "compiler/machine/machine.h"
 #include "compiler/program/pipeline/pipeline.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static bool contradiction(nxc_sink *sink, const char *after, const char *what) {
@@ -91,6 +93,21 @@ static void tell_capacity(const nxc_settings *s, nxc_sink *sink, const nxc_train
              "another loss where the training drops some");
 }
 
+/* Kernels within less than they need do not run. */
+static bool judge_workspace(const nxc_settings *s, nxc_sink *sink, const nx_plan *plan) {
+  nxc_arena *arena = nxc_sink_arena(sink);
+  nxc_workspace need = nxc_workspace_of(plan, (nx_target)plan->run->target, plan->run->n_threads);
+  uint64_t allowed = plan->run->workspace_bytes;
+  if (need.bytes.least <= allowed || allowed == 0) return true;
+  nxc_report(
+      sink, "NX3027", NXC_SEVERITY_ERROR, nxc_settings_span(s, NX_SETTING_RUN_WORKSPACE_BYTES),
+      nxc_arena_printf(arena, "leave it out, or set it to %" PRIu64, need.bytes.most + NX_WORKSPACE_SPARE),
+      "%s of %s works in %s, and run.workspace_bytes allows %s", nx_op_find(need.op->op)->name,
+      nx_plan_string(plan, plan->values[plan->arguments[need.op->first_argument]].name),
+      nxc_bytes_show(arena, need.bytes.least), nxc_bytes_show(arena, allowed));
+  return false;
+}
+
 bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink,
                          nxc_plan_bytes *out) {
   nxc_training training;
@@ -106,7 +123,7 @@ bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sin
     return contradiction(sink, "emission", fault.text);
   if (!nx_plan_prove(&out->plan, &fault)) return contradiction(sink, "emission", fault.text);
   if (!nxc_overlap_check(&out->plan, arena, &fault)) return contradiction(sink, "memory", fault.text);
-  return true;
+  return judge_workspace(settings, sink, &out->plan);
 }
 
 uint32_t nxc_forecast_memory(const nx_plan *plan, uint64_t bytes[NX_N_ARENAS]) {

@@ -9,7 +9,7 @@
 #pragma GCC diagnostic ignored "-Wunknown-pragmas" /* that ask for vectors */
 typedef double real;
 #include "kernels/rules/muon.h"
-#include "kernels/rules/soap_room.h"
+#include "schema/soap_room.h"
 
 /* ---- elements ---- */
 

@@ -7,7 +7,7 @@
 #define KERNELS_RULES_SOAP_H
 
 #include "kernels/rules/eigen.h"
-#include "kernels/rules/soap_room.h"
+#include "schema/soap_room.h"
 #ifndef __OPENCL_VERSION__
 #include "kernels/rules/step.h"
 #endif
@@ -32,8 +32,8 @@ typedef struct rule_soap {
   PLACE real *p, *moment1, *moment2, *g;
   PLACE real *side[2], *basis[2];            /* of m and of n: the mean, and its basis */
   const void *context;                       /* of soap_multiply */
-  PLACE real *turned[2], *x, *y, *z, *vectors; /* room: as the sides; of the matrix, and as much as a side at
-                                                  least; vectors */
+  PLACE real *turned[2], *x, *y, *z, *vectors, *panel; /* room: as the sides; of the matrix, and x and y as
+                                                          much as a side in tiles at least; eigen.h's */
 } rule_soap;
 
 /* c = a b, as the product says. */
@@ -83,13 +83,18 @@ static bool soap_is_first(const rule_soap *s) {
 }
 
 static void soap_place(rule_soap *s, PLACE real *room) {
-  const int64_t most = s->m > s->n ? s->m : s->n;
+  const int64_t most = s->m > s->n ? s->m : s->n, square = most * soap_tiles(most) * SOAP_TILE;
   s->turned[0] = room;
   s->turned[1] = s->turned[0] + s->m * s->m;
   s->x = s->turned[1] + s->n * s->n;
-  s->y = s->x + most * most;
-  s->z = s->y + most * most;
+  s->y = s->x + square;
+  s->z = s->y + square;
   s->vectors = s->z + s->m * s->n;
+  s->panel = s->vectors + EIGEN_VECTORS * most;
+}
+
+static eigen_room soap_eigen_room(const rule_soap *s) {
+  return (eigen_room){.tiles = s->y, .others = s->x, .vectors = s->vectors, .panel = s->panel};
 }
 
 static void soap_mean(const rule_soap *s, int which, const PLACE real *now) {
@@ -159,18 +164,20 @@ static void soap_transpose(const PLACE real *x, PLACE real *y, int64_t rows, int
 static void soap_first_bases(const rule_soap *s) {
   const int shorter = s->m <= s->n ? 0 : 1, longer = 1 - shorter;
   const int64_t least = shorter ? s->n : s->m, most = shorter ? s->m : s->n;
+  const eigen_room room = soap_eigen_room(s);
   WITH_ALL(soap_copy(s->side[shorter], s->x, least * least));
-  WITH_ALL(eigen_vectors(s->x, s->basis[shorter], s->vectors, least));
+  WITH_ALL(eigen_vectors(s->x, s->basis[shorter], &room, least));
   if (shorter) soap_multiply(s, SOAP_IN_RIGHT, s->g, s->basis[1], s->z);
   else soap_multiply(s, SOAP_IN_LEFT, s->basis[0], s->g, s->x);
   if (shorter == 0) WITH_ALL(soap_transpose(s->x, s->z, s->m, s->n));
-  WITH_ALL(eigen_orthonormal(s->z, s->vectors, s->basis[longer], most, least));
+  WITH_ALL(eigen_orthonormal(s->z, s->basis[longer], &room, most, least));
 }
 
 /* The columns of a basis in the order of their eigenvalues, once multiplied by the mean. */
 static void soap_next_basis(const rule_soap *s, int which) {
   const int64_t n = which ? s->n : s->m;
   PLACE real *order = s->vectors + n;
+  const eigen_room room = soap_eigen_room(s);
   soap_values(s, which, s->vectors);
   eigen_order(s->vectors, order, n);
   eigen_columns(s->turned[which], order, s->x, n, n);
@@ -179,7 +186,7 @@ static void soap_next_basis(const rule_soap *s, int which) {
     for (int64_t j = 0; j < s->n; j++) s->y[i * s->n + j] = s->moment2[(int64_t)order[i] * s->n + j];
   MEET;
   soap_copy(s->y, s->moment2, s->m * s->n);
-  eigen_orthonormal(s->x, s->vectors, s->basis[which], n, n);
+  eigen_orthonormal(s->x, s->basis[which], &room, n, n);
 }
 
 /* x in the bases, or out of them, by way of y. */

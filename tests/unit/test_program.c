@@ -2,6 +2,9 @@
 /* Plans as the compiler makes them: properties that must hold on every layout, from the bytes alone. */
 #include "tests/unit/plan_lookups.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 /* ---- names ---- */
 
 static void pieces_have_hugging_face_names(void **state) {
@@ -247,6 +250,29 @@ static void the_plan_id_is_the_meaning(void **state) {
   program_end(&other);
 }
 
+/* ---- room to work in ---- */
+
+/* A ceiling of soap's room alone, which is most of what that plan needs; and the usual one. */
+static void kernels_have_room(void **state) {
+  (void)state;
+  const char *wide = "optimizer.name=soap model.hidden=2048 model.heads=16";
+  program_case usual = program_good(""), soap = program_good(wide);
+  assert_int_equal(usual.out.plan.run->workspace_bytes, 64 << 20);
+  assert_in_range(soap.out.plan.run->workspace_bytes, 65 << 20, 1 << 30);
+  uint64_t need = soap.out.plan.run->workspace_bytes - (32 << 20);
+  for (int less = 0; less < 2; less++) {
+    char changes[256];
+    snprintf(changes, sizeof changes, "%s run.workspace_bytes=%" PRIu64, wide, need - (uint64_t)less);
+    program_case c = program_compile(changes);
+    assert_int_equal(c.ok, !less);
+    assert_int_equal(program_found(&c, "NX3027"), less);
+    if (!less) assert_int_equal(c.out.plan.run->workspace_bytes, need);
+    program_end(&c);
+  }
+  program_end(&usual);
+  program_end(&soap);
+}
+
 /* ---- refusals ---- */
 
 static void what_cannot_run_is_refused(void **state) {
@@ -374,6 +400,7 @@ int main(void) {
       cmocka_unit_test(a_plan_does_not_grow_with_the_ranks),
       cmocka_unit_test(the_same_settings_give_the_same_bytes),
       cmocka_unit_test(the_plan_id_is_the_meaning),
+      cmocka_unit_test(kernels_have_room),
       cmocka_unit_test(what_cannot_run_is_refused),
       cmocka_unit_test(all_parts_have_names), cmocka_unit_test(an_unknown_size_is_named),
   };

@@ -5,6 +5,7 @@
 #define NXC_EMIT_H
 
 #include "compiler/program/pipeline/pipeline.h"
+#include "schema/workspace.h"
 
 /* A plan that is complete, checked and read. */
 typedef struct nxc_plan_bytes {
@@ -68,6 +69,16 @@ void nxc_emit_schedule(nxc_emitter *emitter);
 
 /* emit_run.c */
 void nxc_emit_run(nxc_emitter *emitter);
+
+/* emit_workspace.c: of all operators, and the one that cannot do with less than any other. */
+typedef struct nxc_workspace {
+  nx_workspace bytes;
+  const nx_operator *op;
+} nxc_workspace;
+
+nxc_workspace nxc_workspace_of(const nx_plan *plan, nx_target target, uint32_t n_threads);
+/* The ceiling of what is emitted. */
+uint64_t nxc_emit_workspace(const nxc_emitter *emitter, nx_target target, uint32_t n_threads);
 
 /* emit_settings.c: settings, provenance, names of the run. */
 void nxc_emit_settings(nxc_emitter *emitter);

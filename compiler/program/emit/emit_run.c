@@ -60,7 +60,8 @@ void nxc_emit_run(nxc_emitter *e) {
       .n_hosts = t->layout.nodes,
       .n_threads = (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS),
       .target = target_of(s),
-      .workspace_bytes = (uint64_t)nxc_int(s, NX_SETTING_RUN_WORKSPACE_BYTES),
+      .workspace_bytes =
+          nxc_emit_workspace(e, target_of(s), (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS)),
       .seed = (uint64_t)nxc_int(s, NX_SETTING_RUN_SEED),
       .n_steps = (uint64_t)t->rate.max_steps,
       .epochs = nxc_has(s, NX_SETTING_SCHEDULE_EPOCHS) ? (uint64_t)nxc_int(s, NX_SETTING_SCHEDULE_EPOCHS) : 0,

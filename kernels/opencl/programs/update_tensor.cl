@@ -346,14 +346,14 @@ kernel void adamw_8bit_store(OPERANDS) {
 #endif
 
 #ifdef IS_soap
-/* One item does it all, on copies in ROOM: compilers take exponentially long over barriers within loops within
- * loops. */
+/* One item does it all, on copies in ROOM: compilers take exponentially long over barriers within loops
+ * within loops. */
 typedef float real;
 #define PLACE global
 #define EACH(i, n) for (long i = 0; i < (n); i++)
 #define MEET
 #define WITH_ALL(statement) statement
-#include "kernels/rules/soap_room.h"
+#include "schema/soap_room.h"
 #include "kernels/rules/eigen.h"
 #include "kernels/rules/soap.h"
 
