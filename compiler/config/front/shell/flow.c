@@ -12,9 +12,7 @@ void nxc_shell_run_apart(nxc_shell *s, const nxc_shell_command *command) {
   nxc_shell_run(s, command);
   nxc_shell_join(s, &frame.leaves);
   nxc_shell_take(s, &frame.leaves);
-  before.output = s->state.output;
-  before.status = s->state.status;
-  s->state = before;
+  nxc_shell_come_back(s, before);
   s->ended = false;
   s->frame = frame.outer;
 }
@@ -138,7 +136,7 @@ static nxc_truth clause_fits(nxc_shell *s, const nxc_shell_clause *clause, const
 static void run_case(nxc_shell *s, const nxc_shell_command *command, bool doubts) {
   nxc_shell_ways ways = {0};
   s->testing = true;
-  nxc_text word = nxc_shell_expand_one(s, &command->words[0]), subject = nxc_shell_known_text(&word);
+  nxc_text word = nxc_shell_expand_one(s, &command->words[0]), subject = nxc_shell_known_text(s, &word);
   s->testing = false;
   bool open = true, noted = doubts;
   for (size_t i = 0; i < command->n_clauses && open && !s->failed; i++) {

@@ -98,14 +98,13 @@ static void run_child(nxc_shell *s, const nxc_shell_command *commands, const nxc
                       size_t n_arguments) {
   nxc_shell_state before = nxc_shell_snapshot(s);
   for (size_t i = 0; i < s->state.n_values; i++)
-    if (before.values[i] != NULL && !before.values[i]->exported) s->state.values[i] = NULL;
+    if (before.values[i] != NULL && !before.values[i]->exported && *s->name_list[i] != NXC_SHELL_FILE)
+      s->state.values[i] = NULL;
   s->state.arguments = arguments;
   s->state.n_arguments = n_arguments;
   s->state.arguments_known = true;
   nxc_shell_run_apart(s, commands);
-  before.output = s->state.output;
-  before.status = s->state.status;
-  s->state = before;
+  nxc_shell_come_back(s, before);
 }
 
 bool nxc_shell_ends_in_sh(const nxc_text *word) {
@@ -117,9 +116,14 @@ bool nxc_shell_ends_in_sh(const nxc_text *word) {
   return false;
 }
 
+static bool is_script(nxc_shell *s, const nxc_text *word) {
+  if (word->n_bytes == 0 || word->bytes[0] == '-') return false;
+  return nxc_shell_ends_in_sh(word) || nxc_shell_written_file(s, word) != NULL;
+}
+
 bool nxc_shell_run_script(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at) {
   size_t i = 0, text = 0;
-  while (i < n_words && (!nxc_shell_ends_in_sh(&words[i]) || words[i].bytes[0] == '-')) i++;
+  while (i < n_words && !is_script(s, &words[i])) i++;
   if (i == n_words || !nxc_shell_enter(s, at)) return false;
   const nxc_text *written = nxc_shell_written_file(s, &words[i]);
   nxc_shell_command *commands = written ? read_commands(s, written, "what was written", at)

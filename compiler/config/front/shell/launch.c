@@ -67,7 +67,7 @@ static size_t find_program(nxc_arena *arena, const nxc_text *words, size_t n_wor
   for (size_t i = 0; i < n_words; i++)
     if (ends_in_py(&words[i]) && !contains(&words[i], "*") && (i == 0 || may_run(&words[0]))) return i;
   for (size_t i = 0; i < n_words; i++) {
-    bool unknown = nxc_text_all(&words[i], NXC_MARK_UNKNOWN);
+    bool unknown = nxc_text_all(&words[i], NXC_MARK_UNKNOWN) && !nxc_text_any(&words[i], NXC_MARK_MAYBE);
     bool behind = i > 0 && !(begins(&words[i - 1], "--") &&
                              memchr(words[i - 1].bytes, '=', words[i - 1].n_bytes) == NULL);
     bool options = i + 1 < n_words && begins(&words[i + 1], "--");
@@ -97,7 +97,7 @@ static void keep_variables(nxc_shell *s, nxc_launch *launch) {
   nxc_assigned *all = NULL;
   for (size_t i = 0; i < s->state.n_values; i++) {
     const nxc_shell_value *value = s->state.values[i];
-    if (value == NULL || value->kind == NXC_SHELL_UNSET) continue;
+    if (value == NULL || value->kind == NXC_SHELL_UNSET || *s->name_list[i] == NXC_SHELL_FILE) continue;
     all = nxc_arena_grow(s->arena, all, launch->n_assigned, sizeof *all);
     all[launch->n_assigned++] = assigned_of(s, i, value);
   }
@@ -198,7 +198,7 @@ static void report_undefined(nxc_shell *s) {
     const char **names = NULL;
     size_t n_names = 0;
     for (size_t k = 0; k < s->n_names && k < s->state.n_values; k++) {
-      if (s->state.values[k] == NULL) continue;
+      if (s->state.values[k] == NULL || *s->name_list[k] == NXC_SHELL_FILE) continue;
       names = nxc_arena_grow(s->arena, names, n_names, sizeof *names);
       names[n_names++] = s->name_list[k];
     }
@@ -278,8 +278,8 @@ static void take_all(nxc_shell *s) {
   keep_variables(s, &all);
   for (size_t i = 0; i < s->state.n_values; i++) {
     const nxc_shell_value *value = s->state.values[i];
-    if (value == NULL || value->kind == NXC_SHELL_UNSET) continue;
     const char *name = s->name_list[i];
+    if (value == NULL || value->kind == NXC_SHELL_UNSET || *name == NXC_SHELL_FILE) continue;
     bool launcher = strstr(name, "DISTRIBUTED") || strstr(name, "LAUNCH") || strstr(name, "TORCHRUN");
     nxc_shell_fields fields = {0};
     if (value->kind == NXC_SHELL_TEXT) nxc_shell_put_divided(s, &fields, &value->text, true);

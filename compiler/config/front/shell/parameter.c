@@ -354,8 +354,13 @@ void nxc_shell_put_parameter(nxc_shell *s, nxc_shell_fields *fields, const nxc_s
   s->depth--;
 }
 
-nxc_text nxc_shell_known_text(const nxc_text *text) {
-  return nxc_text_all(text, NXC_MARK_UNDEFINED) ? (nxc_text){0} : *text;
+nxc_text nxc_shell_known_text(nxc_shell *s, const nxc_text *text) {
+  if (!nxc_text_any(text, NXC_MARK_UNDEFINED)) return *text;
+  nxc_text known = {0};
+  for (size_t i = 0; i < text->n_bytes; i++)
+    if (!(text->marks[i] & NXC_MARK_UNDEFINED))
+      nxc_text_put(s->arena, &known, text->bytes[i], text->origins[i], text->marks[i]);
+  return known;
 }
 
 bool nxc_shell_lookup(nxc_shell *s, const char *name, size_t at, nxc_text *text) {

@@ -4,9 +4,11 @@
 #include <ctype.h>
 #include <string.h>
 
+/* What is unknown is a letter like any other; blanks between words that may be there part those. */
 char nxc_shell_peek(const nxc_shell_parser *p, size_t ahead) {
   size_t at = p->at + ahead;
   if (at >= p->text.n_bytes) return '\0';
+  if ((p->text.marks[at] & NXC_MARK_MAYBE) && p->text.bytes[at] == ' ') return ' ';
   return p->text.marks[at] & NXC_MARK_UNKNOWN ? '\1' : p->text.bytes[at];
 }
 

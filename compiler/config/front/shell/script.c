@@ -113,7 +113,6 @@ static nxc_shell *new_shell(nxc_arena *arena, const nxc_source *source, nxc_sink
   s->expected = nxc_names_new(arena);
   s->undefined = nxc_names_new(arena);
   s->noted = nxc_names_new(arena);
-  s->written = nxc_names_new(arena);
   s->paths = nxc_names_new(arena);
   nxc_shell_add_source(s, source ? source : nxc_source_new(arena, "", "", 0))->open = true;
   s->state.status = NXC_YES;

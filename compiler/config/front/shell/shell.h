@@ -17,7 +17,8 @@ enum {
   NXC_SHELL_BYTES_MAX = 4 * 1024 * 1024,
   NXC_SHELL_TURNS_MAX = 1000,    /* of a loop that can be told */
   NXC_SHELL_COMMANDS_MAX = 20000, /* each as often as it is followed */
-  NXC_SHELL_DEPTH_MAX = 200
+  NXC_SHELL_DEPTH_MAX = 200,
+  NXC_SHELL_FILE = 1 /* begins the name of a value that is a file's text: behind it stands its path */
 };
 
 /* Whether something holds, as far as it can be told. */
@@ -117,7 +118,6 @@ typedef struct nxc_shell {
   size_t n_pending;
   struct nxc_names *undefined;
   struct nxc_names *noted; /* places that have a note */
-  struct nxc_names *written; /* files that the script itself writes, by their paths */
   struct nxc_names *paths;   /* words of launches that hold a folder of a text, as they are known */
   nxc_span placed;         /* the last place that was asked for */
   size_t placed_offset;    /* its byte */
@@ -146,12 +146,21 @@ void nxc_shell_set_local(nxc_shell *s, const char *name);
 const nxc_shell_item *nxc_shell_item_of(const nxc_shell_value *value, const char *key);
 void nxc_shell_put_item(nxc_shell *s, nxc_shell_value *value, const char *key, nxc_text text);
 nxc_shell_state nxc_shell_snapshot(nxc_shell *s);
+/* What a shell of its own leaves: the files that it wrote, its output and its status. */
+void nxc_shell_come_back(nxc_shell *s, nxc_shell_state before);
 void nxc_shell_join(nxc_shell *s, nxc_shell_ways *ways);
 void nxc_shell_take(nxc_shell *s, const nxc_shell_ways *ways);
 bool nxc_shell_same(const nxc_shell_state *a, const nxc_shell_state *b);
+/* A text that stands there on one of the ways only. */
+nxc_text nxc_shell_perhaps(nxc_shell *s, const nxc_text *text);
 nxc_truth nxc_truth_not(nxc_truth a);
 nxc_truth nxc_truth_and(nxc_truth a, nxc_truth b);
 nxc_truth nxc_truth_or(nxc_truth a, nxc_truth b);
+
+/* -- join.c */
+/* Two texts of one name where ways meet; false: nothing of it can be told. */
+bool nxc_shell_join_texts(nxc_shell *s, const char *name, const nxc_text *x, const nxc_text *y,
+                          nxc_text *joined);
 
 /* -- expand.c */
 typedef struct nxc_shell_fields {
@@ -184,7 +193,7 @@ void nxc_shell_put_parameter(nxc_shell *s, nxc_shell_fields *fields, const nxc_s
                              bool divides);
 /* What a name stands for in arithmetic and tests; false: it cannot be told. */
 bool nxc_shell_lookup(nxc_shell *s, const char *name, size_t at, nxc_text *text);
-nxc_text nxc_shell_known_text(const nxc_text *text); /* without what is not set */
+nxc_text nxc_shell_known_text(nxc_shell *s, const nxc_text *text); /* without what is not set */
 
 /* -- braces.c */
 /* {a,b} and {1..3}: the words that come of it; NULL: it has none. */

@@ -133,6 +133,20 @@ nxc_shell_state nxc_shell_snapshot(nxc_shell *s) {
   return copy;
 }
 
+void nxc_shell_come_back(nxc_shell *s, nxc_shell_state before) {
+  for (size_t i = 0; i < s->state.n_values; i++) {
+    if (*s->name_list[i] != NXC_SHELL_FILE) continue;
+    while (before.n_values <= i) {
+      before.values = nxc_arena_grow(s->arena, before.values, before.n_values, sizeof *before.values);
+      before.values[before.n_values++] = NULL;
+    }
+    before.values[i] = s->state.values[i];
+  }
+  before.output = s->state.output;
+  before.status = s->state.status;
+  s->state = before;
+}
+
 static bool same_value(const nxc_shell_value *a, const nxc_shell_value *b) {
   if (a == b) return true;
   if (a == NULL || b == NULL || a->kind != b->kind || a->n_items != b->n_items) return false;
@@ -144,7 +158,7 @@ static bool same_value(const nxc_shell_value *a, const nxc_shell_value *b) {
 }
 
 /* A text that stands there on one of the ways only. */
-static nxc_text perhaps(nxc_shell *s, const nxc_text *text) {
+nxc_text nxc_shell_perhaps(nxc_shell *s, const nxc_text *text) {
   nxc_text copy = nxc_text_copy(s->arena, text);
   for (size_t i = 0; i < copy.n_bytes; i++)
     if (!(copy.marks[i] & NXC_MARK_UNKNOWN))
@@ -168,51 +182,19 @@ static const nxc_shell_value *join_arrays(nxc_shell *s, const nxc_shell_value *a
   while (n_same < a->n_items && n_same < b->n_items && same_item(&a->items[n_same], &b->items[n_same]))
     n_same++;
   for (size_t i = 0; i < n_same; i++) add_item(s, &joined, a->items[i].text);
-  for (size_t i = n_same; i < a->n_items; i++) add_item(s, &joined, perhaps(s, &a->items[i].text));
-  for (size_t i = n_same; i < b->n_items; i++) add_item(s, &joined, perhaps(s, &b->items[i].text));
+  for (size_t i = n_same; i < a->n_items; i++) add_item(s, &joined, nxc_shell_perhaps(s, &a->items[i].text));
+  for (size_t i = n_same; i < b->n_items; i++) add_item(s, &joined, nxc_shell_perhaps(s, &b->items[i].text));
   if (joined.n_items == n_same) add_item(s, &joined, unknown_text(s, "[@]", a->at));
   nxc_shell_value *kept = nxc_arena_alloc(s->arena, sizeof *kept);
   *kept = joined;
   return kept;
 }
 
-/* Whether what is left of a text is options, or nothing. */
-static bool is_options(const nxc_text *rest) {
-  size_t i = 0;
-  while (i < rest->n_bytes && rest->bytes[i] == ' ') i++;
-  return i == rest->n_bytes || (i + 1 < rest->n_bytes && rest->bytes[i] == '-' && rest->bytes[i + 1] == '-');
-}
-
-/* The words that both begin with, and behind them the options that one or the other has; or nothing is
- * known. */
-static nxc_text join_texts(nxc_shell *s, const char *name, const nxc_text *a, const nxc_text *b, size_t at) {
-  size_t n_same = 0, n_words = 0;
-  while (n_same < a->n_bytes && n_same < b->n_bytes && a->bytes[n_same] == b->bytes[n_same] &&
-         a->marks[n_same] == b->marks[n_same])
-    if (a->bytes[n_same++] == ' ') n_words = n_same;
-  if (n_same == a->n_bytes || n_same == b->n_bytes) n_words = n_same;
-  nxc_text rest_a = nxc_text_part(a, n_words, a->n_bytes), rest_b = nxc_text_part(b, n_words, b->n_bytes);
-  bool ends = n_words == n_same || n_words == 0 || a->bytes[n_words - 1] == ' ';
-  bool divided =
-      (rest_a.n_bytes == 0 || *rest_a.bytes == ' ' || n_words == 0 || a->bytes[n_words - 1] == ' ') &&
-      (rest_b.n_bytes == 0 || *rest_b.bytes == ' ' || n_words == 0 || b->bytes[n_words - 1] == ' ');
-  if (!ends || !divided || !is_options(&rest_a) || !is_options(&rest_b)) return unknown_text(s, name, at);
-  nxc_text whole = nxc_text_part(a, 0, n_words), joined = nxc_text_copy(s->arena, &whole), gap = {0};
-  nxc_text_put(s->arena, &gap, ' ', at, 0);
-  rest_a = perhaps(s, &rest_a);
-  rest_b = perhaps(s, &rest_b);
-  gap = perhaps(s, &gap);
-  nxc_text_append(s->arena, &joined, &rest_a);
-  nxc_text_append(s->arena, &joined, &gap);
-  nxc_text_append(s->arena, &joined, &rest_b);
-  nxc_shell_spend(s, joined.n_bytes, at);
-  return joined;
-}
-
 static const nxc_shell_value *join_values(nxc_shell *s, size_t number, const nxc_shell_value *a,
                                           const nxc_shell_value *b) {
   const char *name = s->name_list[number];
   if (same_value(a, b)) return a != NULL && b != NULL && a->exported ? a : b;
+  if (*name == NXC_SHELL_FILE && (a == NULL || b == NULL)) return a ? a : b; /* it was there before */
   bool arrays = a != NULL && b != NULL && (a->kind == NXC_SHELL_ARRAY || b->kind == NXC_SHELL_ARRAY) &&
                 (a->kind == NXC_SHELL_ARRAY || a->kind == NXC_SHELL_UNSET) &&
                 (b->kind == NXC_SHELL_ARRAY || b->kind == NXC_SHELL_UNSET);
@@ -222,7 +204,8 @@ static const nxc_shell_value *join_values(nxc_shell *s, size_t number, const nxc
   *joined = (nxc_shell_value){.kind = NXC_SHELL_TEXT, .at = from->at};
   joined->exported = (a != NULL && a->exported) || (b != NULL && b->exported);
   bool texts = a != NULL && b != NULL && a->kind == NXC_SHELL_TEXT && b->kind == NXC_SHELL_TEXT;
-  joined->text = texts ? join_texts(s, name, &a->text, &b->text, from->at) : unknown_text(s, name, from->at);
+  if (!texts || !nxc_shell_join_texts(s, name, &a->text, &b->text, &joined->text))
+    joined->text = unknown_text(s, name, from->at);
   return joined;
 }
 

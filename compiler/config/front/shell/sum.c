@@ -222,9 +222,8 @@ static int64_t read_assigned(sum *r) {
 
 bool nxc_shell_sum(nxc_shell *s, const nxc_text *text, size_t at, int64_t *value) {
   *value = 0;
-  nxc_text known = nxc_shell_known_text(text);
   if (nxc_text_any(text, NXC_MARK_UNKNOWN) || !nxc_shell_enter(s, at)) return false;
-  sum r = {.s = s, .at = nxc_text_string(s->arena, &known), .origin = at, .ok = true};
+  sum r = {.s = s, .at = nxc_text_string(s->arena, text), .origin = at, .ok = true};
   skip(&r);
   if (*r.at != '\0') *value = read_assigned(&r);
   skip(&r);

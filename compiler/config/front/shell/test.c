@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [ ... ], test and [[ ... ]]: what they compare. What asks for files is for a run to tell. */
+#include "compiler/document/names.h"
 #include "compiler/config/front/shell/shell.h"
 
 #include <ctype.h>
@@ -12,6 +13,7 @@ typedef struct test {
   const nxc_text *words;
   size_t at, end;
   bool patterns; /* [[ ]]: the right side is a pattern */
+  bool failed;   /* bash says that it is no test, which holds as little as its contrary */
   int depth;
 } test;
 
@@ -34,6 +36,11 @@ static nxc_truth is_text(const nxc_text *word) {
   return nxc_text_any(word, NXC_MARK_UNKNOWN) ? NXC_MAYBE : NXC_NO;
 }
 
+static nxc_truth fail(test *t) {
+  t->failed = true;
+  return NXC_NO;
+}
+
 static nxc_truth compare_numbers(test *t, const nxc_text *a, const nxc_text *b, size_t which) {
   int64_t x, y;
   const char *text_a = nxc_text_string(t->s->arena, a), *text_b = nxc_text_string(t->s->arena, b);
@@ -41,10 +48,13 @@ static nxc_truth compare_numbers(test *t, const nxc_text *a, const nxc_text *b, 
     if (!nxc_shell_sum(t->s, a, 0, &x) || !nxc_shell_sum(t->s, b, 0, &y)) return NXC_MAYBE;
     if (a->n_bytes == 0 || b->n_bytes == 0) return NXC_MAYBE;
   } else {
+    if (nxc_text_any(a, NXC_MARK_UNKNOWN) || nxc_text_any(b, NXC_MARK_UNKNOWN)) return NXC_MAYBE;
     char *end_a, *end_b;
     x = strtoll(text_a, &end_a, 10);
     y = strtoll(text_b, &end_b, 10);
-    if (*text_a == '\0' || *text_b == '\0' || *end_a != '\0' || *end_b != '\0') return NXC_MAYBE;
+    bool numbers = end_a > text_a && end_b > text_b && end_a[strspn(end_a, " \t")] == '\0' &&
+                   end_b[strspn(end_b, " \t")] == '\0';
+    if (!numbers) return fail(t);
   }
   const bool results[] = {x == y, x != y, x < y, x <= y, x > y, x >= y};
   return truth_of(results[which]);
@@ -116,18 +126,38 @@ static nxc_truth is_assigned(test *t, const nxc_text *word) {
   return truth_of(getenv(name) != NULL);
 }
 
+static bool is_question(const nxc_text *word) {
+  return word->n_bytes == 2 && word->bytes[0] == '-' && strchr("abcdefghkLnNoOprRsStuvwxzG", word->bytes[1]);
+}
+
+/* No quotes around what may be empty: then `what` stands alone in the test, and a word alone is true. */
+static void report_always(const test *t, const nxc_text *what) {
+  if (what->n_bytes == 0) return;
+  nxc_span at = nxc_shell_place(t->s, what->origins[0], what->n_bytes);
+  const char *key = nxc_arena_printf(t->s->arena, "always %zu", (size_t)what->origins[0]);
+  void **noted = nxc_names_slot(t->s->noted, key, strlen(key));
+  if (*noted == NULL)
+    nxc_report(t->s->sink, "NX5925", NXC_SEVERITY_WARNING, at, "put what stands behind it in double quotes",
+               "where what stands behind %s is empty, this test is true: without quotes the word %s is "
+               "alone, and not empty",
+               nxc_text_string(t->s->arena, what), nxc_text_string(t->s->arena, what));
+  *noted = t->s;
+}
+
 /* -n, -z, -v and the questions about files; false: the first word is none of them. */
 static bool judge_one(test *t, size_t at, nxc_truth *truth) {
   const nxc_text *what = &t->words[at], *word = &t->words[at + 1];
-  if (what->n_bytes != 2 || what->bytes[0] != '-' || !isalpha((unsigned char)what->bytes[1])) return false;
-  nxc_text known = nxc_shell_known_text(word);
+  if (!is_question(what)) return false;
+  nxc_text known = nxc_shell_known_text(t->s, word);
   char kind = what->bytes[1];
+  bool open = !t->patterns && nxc_text_all(word, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
+  if (open && kind == 'n') report_always(t, what);
   *truth = NXC_MAYBE;
-  if (kind == 'n') *truth = is_text(&known);
+  if (kind == 'n') *truth = open ? NXC_YES : is_text(&known);
   if (kind == 'z') *truth = nxc_truth_not(is_text(&known));
   if (kind == 'v') *truth = is_assigned(t, word);
   if (strchr("aefr", kind) && nxc_shell_find_file(t->s, word) != NULL) *truth = NXC_YES;
-  return strchr("abcdefghkLnNoOprRsStuvwxzG", kind) != NULL;
+  return true;
 }
 
 static nxc_truth judge_or(test *t);
@@ -136,8 +166,8 @@ static nxc_truth judge_primary(test *t) {
   nxc_truth truth = NXC_MAYBE;
   if (++t->depth > 64) t->at = t->end;
   size_t left = t->end - t->at;
-  nxc_text a = left > 0 ? nxc_shell_known_text(&t->words[t->at]) : (nxc_text){0};
-  nxc_text b = left > 2 ? nxc_shell_known_text(&t->words[t->at + 2]) : (nxc_text){0};
+  nxc_text a = left > 0 ? nxc_shell_known_text(t->s, &t->words[t->at]) : (nxc_text){0};
+  nxc_text b = left > 2 ? nxc_shell_known_text(t->s, &t->words[t->at + 2]) : (nxc_text){0};
   if (left == 0) {
     truth = NXC_NO;
   } else if (left >= 3 && judge_two(t, &a, t->at + 1, &b, &truth)) {
@@ -177,8 +207,56 @@ static nxc_truth judge_or(test *t) {
   return truth;
 }
 
+/* Between [ and ] the number of words decides what they mean. */
+static nxc_truth judge_words(test *t) {
+  size_t n = t->end - t->at;
+  nxc_truth truth = NXC_NO;
+  if (n == 0) return NXC_NO;
+  const nxc_text *words = &t->words[t->at];
+  nxc_text first = nxc_shell_known_text(t->s, &words[0]);
+  if (n == 1) {
+    if (is_question(&first) && first.bytes[1] != 'z') report_always(t, &first);
+    return is_text(&first);
+  }
+  nxc_text last = nxc_shell_known_text(t->s, &words[n - 1]);
+  if (n == 2 && judge_one(t, t->at, &truth)) return truth;
+  if (n == 3 && judge_two(t, &first, t->at + 1, &last, &truth)) return truth;
+  if (n == 3 && nxc_text_is(&words[1], "-a")) return nxc_truth_and(is_text(&first), is_text(&last));
+  if (n == 3 && nxc_text_is(&words[1], "-o")) return nxc_truth_or(is_text(&first), is_text(&last));
+  if (n <= 4 && nxc_text_is(&words[0], "!")) {
+    t->at++;
+    return nxc_truth_not(judge_words(t));
+  }
+  if (n == 3 && nxc_text_is(&words[0], "(") && nxc_text_is(&words[2], ")")) {
+    nxc_text inside = nxc_shell_known_text(t->s, &words[1]);
+    return is_text(&inside);
+  }
+  if (n <= 3) return fail(t);
+  truth = judge_or(t);
+  return t->at < t->end ? fail(t) : truth;
+}
+
+/* Words without those that nothing gives a value, and that no quotes keep. */
+static nxc_text *words_that_stay(nxc_arena *arena, const nxc_text *words, size_t *n_words) {
+  nxc_text *kept = nxc_arena_array(arena, *n_words + 1, sizeof *kept);
+  size_t n = 0;
+  for (size_t i = 0; i < *n_words; i++)
+    if (!nxc_text_all(&words[i], NXC_MARK_UNDEFINED | NXC_MARK_MANY)) kept[n++] = words[i];
+  *n_words = n;
+  return kept;
+}
+
 nxc_truth nxc_shell_test(nxc_shell *s, const nxc_text *words, size_t n_words, bool patterns) {
-  test t = {.s = s, .words = words, .end = n_words, .patterns = patterns};
-  nxc_truth truth = judge_or(&t);
-  return t.at < t.end ? NXC_MAYBE : truth;
+  test t = {.s = s, .patterns = patterns};
+  t.words = patterns ? words : words_that_stay(s->arena, words, &n_words);
+  t.end = n_words;
+  if (patterns) {
+    nxc_truth truth = judge_or(&t);
+    return t.at < t.end ? NXC_MAYBE : truth;
+  }
+  nxc_truth truth = judge_words(&t);
+  for (size_t i = 0; i < n_words && t.failed; i++)
+    if (nxc_text_any(&t.words[i], NXC_MARK_UNKNOWN))
+      return NXC_MAYBE; /* it may be as many words as it needs */
+  return t.failed ? NXC_NO : truth;
 }
