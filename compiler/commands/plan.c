@@ -14,6 +14,7 @@
 #include "compiler/program/weights.h"
 #include "compiler/render/html.h"
 #include "compiler/render/render_document.h"
+#include "compiler/render/screen.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ typedef struct job {
   bool rate;          /* the learning rate is printed instead */
   bool reveal, all;
   size_t launch;    /* of several programs that a script starts, this one */
-  json_t *gathered; /* what JSON tells of each of these */
+  json_t *gathered; /* of these: "reports", what JSON tells of each, and "pages" */
   const nxc_estimate_request *asked;
   const nxc_request *request;
   nxc_sink *sink;
@@ -60,7 +61,7 @@ static void report(const job *j, nxc_plan_report *r) {
   if (j->options->format == NXC_FORMAT_JSON && j->gathered != NULL) {
     json_t *object = nxc_plan_json(r);
     json_object_set_new(object, "launch", json_integer((json_int_t)j->launch));
-    json_array_append_new(j->gathered, object);
+    json_array_append_new(json_object_get(j->gathered, "reports"), object);
     return;
   }
   if (j->options->format == NXC_FORMAT_JSON) {
@@ -107,13 +108,20 @@ static void refuse_hidden(const job *j) {
   }
 }
 
-/* Of a configuration that has no errors. */
-static bool write_page(const job *j, const nxc_plan_report *r) {
-  json_t *page = nxc_plan_page(r);
+static bool write_page(const job *j, const json_t *page) {
   size_t n_bytes = 0;
   char *text = nxc_html(page, &n_bytes);
   bool good = text != NULL && nxc_output_write(j->arena, "plan", j->html, text, n_bytes);
   free(text);
+  return good;
+}
+
+/* Of a configuration that has no errors. */
+static bool make_page(const job *j, const nxc_plan_report *r) {
+  json_t *page = nxc_plan_page(r);
+  json_t *gathered = j->gathered ? json_object_get(j->gathered, "pages") : NULL;
+  if (gathered != NULL) json_object_set_new(page, "launch", json_integer((json_int_t)j->launch));
+  bool good = gathered != NULL ? json_array_append(gathered, page) == 0 : write_page(j, page);
   json_decref(page);
   return good;
 }
@@ -196,7 +204,7 @@ static int plan_settings(job *j, const char *file) {
     if (!nxc_output_write(j->arena, "plan", j->output, plan.bytes, plan.n_bytes)) return NXC_EXIT_USAGE;
     r.written = j->output;
   }
-  if (j->html != NULL && good && !write_page(j, &r)) return NXC_EXIT_USAGE;
+  if (j->html != NULL && good && !make_page(j, &r)) return NXC_EXIT_USAGE;
   if ((j->rate || j->svg != NULL) && status == NXC_EXIT_GOOD && !show_rate(j, r.training))
     return NXC_EXIT_USAGE;
   if (!j->rate || status != NXC_EXIT_GOOD) report(j, &r);
@@ -244,8 +252,7 @@ typedef struct wish {
 /* Of a script that starts several programs each is told, where one is not asked for. */
 static bool tells_each(const job *j, const wish *wished) {
   nxc_format format = j->options->format;
-  bool of_one = wished->output != NULL || wished->html != NULL || wished->svg != NULL || wished->rate ||
-                wished->why.n_items > 0;
+  bool of_one = wished->output != NULL || wished->svg != NULL || wished->rate || wished->why.n_items > 0;
   bool lists = format != NXC_FORMAT_JSON && nxc_document_format_of(format) != NULL;
   return !of_one && !lists && j->launch == 0 && has_finding(j->sink, "NX5921");
 }
@@ -253,29 +260,32 @@ static bool tells_each(const job *j, const wish *wished) {
 static int plan_file(const nxc_options *options, const char *file, const wish *wished, size_t launch,
                      json_t *gathered);
 
-/* The first as of a file with one program, the others beside it. */
-static void print_gathered(json_t *gathered) {
-  json_t *first = json_array_get(gathered, 0);
-  json_incref(first);
-  json_array_remove(gathered, 0);
-  json_object_set(first, "others", gathered);
-  json_dumpf(first, stdout, JSON_INDENT(2));
-  putchar('\n');
+static bool write_gathered(const job *j, json_t *pages) {
+  if (json_array_size(pages) == 0) return true; /* all have errors, which were told */
+  json_t *first = nxc_plan_first_of(pages);
+  bool good = write_page(j, first);
   json_decref(first);
+  return good;
+}
+
+static void print_program(const nxc_document *document, size_t at) {
+  printf("%sprogram %zu of %zu, at line %u (--launch %zu)\n", at ? "\n" : "", at + 1, document->n_launches,
+         document->launches[at].line, at + 1);
+  nxc_print_paragraph(stdout, 80, 2, "its own: ", document->launches_differ[at]);
 }
 
 static int plan_each(const job *j, const char *file, const wish *wished) {
   int status = NXC_EXIT_GOOD;
   const nxc_document *document = j->compiled.document;
-  json_t *gathered = json_array();
+  json_t *gathered = json_pack("{s:[], s:[]}", "reports", "pages");
   for (size_t i = 0; i < document->n_launches; i++) {
     if (j->options->format == NXC_FORMAT_TEXT)
-      printf("%sprogram %zu of %zu, at line %u (--launch %zu)\n", i ? "\n" : "", i + 1, document->n_launches,
-             document->launches[i].line, i + 1);
+      print_program(document, i);
     int own = plan_file(j->options, file, wished, i + 1, gathered);
     if (own > status) status = own;
   }
-  if (j->options->format == NXC_FORMAT_JSON) print_gathered(gathered);
+  if (j->options->format == NXC_FORMAT_JSON) nxc_plan_print_each(json_object_get(gathered, "reports"));
+  if (j->html != NULL && !write_gathered(j, json_object_get(gathered, "pages"))) status = NXC_EXIT_USAGE;
   json_decref(gathered);
   return status;
 }

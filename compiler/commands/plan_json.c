@@ -102,3 +102,17 @@ void nxc_plan_print_json(const nxc_plan_report *r, FILE *out) {
   fputc('\n', out);
   json_decref(object);
 }
+
+json_t *nxc_plan_first_of(json_t *programs) {
+  json_t *first = json_incref(json_array_get(programs, 0));
+  json_array_remove(programs, 0);
+  json_object_set(first, "others", programs);
+  return first;
+}
+
+void nxc_plan_print_each(json_t *reports) {
+  json_t *first = nxc_plan_first_of(reports);
+  json_dumpf(first, stdout, JSON_INDENT(2));
+  putchar('\n');
+  json_decref(first);
+}

@@ -53,6 +53,9 @@ void nxc_plan_print_end(const nxc_plan_report *report, FILE *out);
 /* Everything. */
 void nxc_plan_print(const nxc_plan_report *report, FILE *out);
 json_t *nxc_plan_json(const nxc_plan_report *report);
+/* Of several programs the first, as of a file with one; the others beside it. */
+json_t *nxc_plan_first_of(json_t *programs);
+void nxc_plan_print_each(json_t *reports);
 void nxc_plan_print_json(const nxc_plan_report *report, FILE *out);
 
 #endif

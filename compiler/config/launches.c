@@ -3,16 +3,22 @@
 
 #include "compiler/settings/programs.h"
 
+/* Where each stands, and what of its options not all have. */
 static void report_several(nxc_arena *arena, const nxc_document *document, nxc_sink *sink) {
-  const char *lines = "";
-  for (size_t i = 0; i < document->n_launches; i++) {
-    nxc_span at = document->launches[i];
-    const char *file = at.source == document->launches[0].source ? "" : " of ";
-    lines = nxc_arena_printf(arena, "%s%s%zu at line %u%s%s", lines, i ? ", " : "", i + 1, at.line, file,
-                             *file ? at.source->name : "");
-  }
-  nxc_report(sink, "NX5921", NXC_SEVERITY_ERROR, document->launches[0], "name one with --launch N",
-             "this script starts several programs: %s", lines);
+  size_t n = document->n_launches;
+  nxc_remark *remarks = nxc_arena_array(arena, n, sizeof *remarks);
+  for (size_t i = 0; i < n; i++)
+    remarks[i] = (nxc_remark){document->launches[i], nxc_arena_printf(arena, "--launch %zu has %s", i + 1,
+                                                                      document->launches_differ[i])};
+  const nxc_finding finding = {
+      .id = "NX5921",
+      .severity = NXC_SEVERITY_ERROR,
+      .message = nxc_arena_printf(arena, "this script starts %zu programs, and one of them is wanted", n),
+      .at = document->launches[0],
+      .fix = nxc_arena_printf(arena, "name one with --launch N, from 1 to %zu", n),
+      .remarks = remarks,
+      .n_remarks = n};
+  nxc_sink_report(sink, &finding);
 }
 
 bool nxc_launches_check(nxc_arena *arena, const nxc_request *request, const nxc_document *document,

@@ -69,6 +69,7 @@ typedef struct nxc_document {
   bool part; /* it has options for a program that another text starts */
   nxc_span *launches;        /* of a script: where each program that it starts stands */
   size_t n_launches;
+  const char *const *launches_differ; /* of each, its options that not all have; NULL where there is one */
   bool open;      /* it may have keys that nothing here tells */
   const struct nxc_variable *variables; /* of the environment, filled in while reading (interpolate.h) */
   size_t n_variables;

@@ -75,5 +75,12 @@ screenshot schedule 1 "$work/svg.html"
 
 page 405b conf/megatron/llama-405b.sh --machine machines/h100.yaml
 page interleaved conf/nxdt/pipeline.yaml
+page several tests/golden/megatron/files/launch_job.sh --machine machines/h100.yaml
+sed 's|</body>|<script>document.title = [...document.querySelectorAll("#programs a")].map(a => a.className + a.textContent) + " " + document.querySelector("#summary").textContent.match(/[0-9]+ ranks/)</script>|' \
+  "$work/several.html" >"$work/programs.html"
+for shown in '#0 selfprogram 1,program 2,program 3 16 ranks' '#2 program 1,program 2,selfprogram 3 32 ranks'; do
+  browse 1 --dump-dom "file://$work/programs.html${shown%% *}" | grep -q "<title>${shown#* }<"
+  result "a script that starts several programs: ${shown#* }" $?
+done
 page unknown tests/golden/estimate/unknown.yaml --memory 1GB
 finish

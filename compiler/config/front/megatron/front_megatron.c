@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/megatron/front_megatron.h"
 
+#include "compiler/config/front/megatron/launch_differences.h"
 #include "compiler/config/front/megatron/launched.h"
 #include "compiler/document/names.h"
 #include "compiler/document/nodes.h"
@@ -78,6 +79,7 @@ typedef struct front {
   bool idle, part;
   nxc_span *launches;
   size_t n_launches;
+  const char *const *launches_differ;
 } front;
 
 static void take_variables(front *f, const nxc_script *script) {
@@ -99,6 +101,7 @@ static nxc_launched choose_launch(front *f, nxc_script *script) {
   f->launches = nxc_arena_array(f->to.arena, script->n_launches, sizeof *f->launches);
   f->n_launches = script->n_launches;
   for (size_t i = 0; i < script->n_launches; i++) f->launches[i] = script->launches[i].at;
+  if (script->n_launches > 1) f->launches_differ = nxc_launch_differences(f->to.arena, script);
   f->launched = found;
   f->to.program = found.program;
   return found;
@@ -320,6 +323,7 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
                                .part = f.part,
                                .launches = f.launches,
                                .n_launches = f.n_launches,
+                               .launches_differ = f.launches_differ,
                                .variables = f.variables,
                                .n_variables = f.n_variables};
   keep_words(&f);
