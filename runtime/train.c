@@ -132,7 +132,8 @@ static bool merge_adapters(nxr_training *run) {
 /* The other ranks have the same numbers, so all find this at the same step. */
 static bool is_finite(nxr_training *run, const nxr_numbers *numbers) {
   if (nxr_loss_scale_is_used(run->plan->run)) return true; /* such steps are skipped */
-  if (run->finite.looks && run->finite.found[0]) return nxr_fault_set(&run->fault, "%s", run->finite.found);
+  if (run->finite.looks && nxr_finite_agree(&run->finite, run->world))
+    return run->finite.found[0] == '\0' || nxr_fault_set(&run->fault, "%s", run->finite.found);
   if (isfinite(numbers->loss) && isfinite(numbers->grad_norm)) return true;
   if (run->plan->run_names->rules & NX_RUN_GOES_ON_AT_NAN) return true;
   return nxr_fault_set(

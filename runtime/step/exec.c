@@ -180,7 +180,7 @@ static void run_program(nxr_exec *exec, const nx_item *item, uint64_t step) {
     else if (exec->timers && exec->timers->by_operator) time_operator(exec, item, frame, index);
     else run_operator(exec, item, frame, index);
     if (machine->finite && machine->kernels[index].backend)
-      nxr_finite_look(machine->finite, machine, frame, index, step);
+      nxr_finite_look(machine->finite, machine, item, index, step);
   }
 }
 

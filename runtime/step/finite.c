@@ -37,9 +37,18 @@ static uint64_t find(const nxr_finite *finite, const nxr_machine *machine, const
   return UINT64_MAX;
 }
 
-void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame,
-                     uint32_t operator, uint64_t step) {
+/* Micro-batches one after another, each through the chunks and back; the step behind them all. */
+static uint64_t place_of(const nxr_machine *machine, const nx_item *item, uint32_t operator) {
+  uint64_t both = 2 * (uint64_t)machine->n_chunks, way = item->chunk;
+  if (item->kind == NX_ITEM_BACKWARD) way = both - 1 - item->chunk;
+  uint64_t pass = item->kind == NX_ITEM_STEP ? UINT32_MAX - 1 : item->micro_batch * both + way;
+  return pass << 32 | operator;
+}
+
+void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nx_item *item, uint32_t operator,
+                     uint64_t step) {
   const nx_plan *plan = machine->plan;
+  const nxk_frame *frame = nxr_machine_frame(machine, item->chunk, item->slot);
   const nx_operator *op = &plan->operators[operator];
   if (!finite->looks || finite->found[0] != '\0') return;
   nxk_synchronize(machine->backend, machine->device);
@@ -50,6 +59,7 @@ void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_f
  */
     uint64_t element = value == NX_NONE ? UINT64_MAX : find(finite, machine, frame, value, i == 0, &number);
     if (element == UINT64_MAX) continue;
+    finite->place = place_of(machine, item, operator);
     snprintf(finite->found, sizeof finite->found,
              "step %llu, rank %u: operator %u, %s of %s, is the first to make what is no number: element "
              "%llu of %s "
@@ -59,4 +69,11 @@ void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_f
              nx_plan_string(plan, plan->values[value].name), number);
     return;
   }
+}
+
+bool nxr_finite_agree(nxr_finite *finite, nxr_world *world) {
+  uint64_t own = finite->found[0] ? UINT64_MAX - finite->place : 0, first = own;
+  nxr_world_max(world, &first, 1);
+  if (own != first) finite->found[0] = '\0';
+  return first != 0;
 }

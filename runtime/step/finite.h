@@ -13,13 +13,17 @@
 typedef struct nxr_finite {
   bool looks;
   char found[256]; /* "": nothing yet */
+  uint64_t place;  /* of what was found, in the order in which numbers spread through the model */
   void *room;      /* a part of a value, on the host */
 } nxr_finite;
 
 bool nxr_finite_open(nxr_finite *finite, nxr_fault *fault);
 void nxr_finite_close(nxr_finite *finite);
-/* What this operator has just made. */
-void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nxk_frame *frame,
-                     uint32_t operator, uint64_t step);
+/* What this operator of an item has just made. */
+void nxr_finite_look(nxr_finite *finite, const nxr_machine *machine, const nx_item *item, uint32_t operator,
+                     uint64_t step);
+/* On all ranks, after each step: whether any has found something. The first that did keeps it, the others,
+ * which it came to, have found nothing. */
+bool nxr_finite_agree(nxr_finite *finite, nxr_world *world);
 
 #endif

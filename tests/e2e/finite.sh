@@ -41,6 +41,14 @@ report 'with losses that are none' $?
 expect 'which it then does' 1 \
   'step [0-9]*, rank [01]: operator [0-9]*, [a-z_]* of .*, is the first to make what is no number: element [0-9]* of ' \
   "$mpiexec" -n 2 "$nxrun" over.bin --dir over --resume --check-numbers
+# Of two stages the experts of the last one's layer overflow alone, and what they make spreads to the first.
+plan stage 0.1 --set mesh.tensor=1 --set mesh.pipeline=2 --set moe.experts=2 --set moe.top_k=1 --set "moe.pattern='[0,1]'" \
+  --set "optimizer.groups=['*experts* lr_factor=1e30']"
+expect 'of a pipeline the rank is named that has them, with layer, tensor and step' 1 \
+  'step 2, rank 1: operator [0-9]*, [a-z_]* of layers.1[.a-z_]*, is the first to make what is no number: element [0-9]* of ' \
+  "$mpiexec" -n 2 "$nxrun" stage.bin --dir stage --check-numbers
+! grep -q 'rank 0: operator' out
+report 'and no other' $?
 for kind in 'dense' 'half --set precision.preset=mixed_precision --set model.hidden_dropout=0.1' \
   'windows --set model.sliding_window=4 --set data.eod_mask_loss=true --set data.reset_attention_mask=true --set data.end_of_document=10' \
   'experts --set moe.experts=4 --set moe.top_k=2 --set moe.aux_loss_coef=0.1 --set mesh.tensor=1 --set mesh.expert=2'; do

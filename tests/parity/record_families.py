@@ -99,6 +99,10 @@ FAMILIES = {
 CORRECTION_RATE = {"deepseek_v3_balanced": 0.01}
 
 
+# Written in several files too, with an index, as transformers divides large models.
+SHARDED = ("phi3",)
+
+
 class DeepseekMoe(torch.nn.Module):
   """The mixture of DeepSeek-MoE (arXiv:2401.06066, section 3), which transformers has no class for: the chosen experts
   with their shares of a softmax over all, beside shared experts, which are one network of their widths together."""
@@ -227,10 +231,18 @@ def saved(folder):
   return load_file(folder / "model.safetensors")
 
 
+def record_shards(model, folder):
+  model.save_pretrained(folder, max_shard_size="32KB")
+  for path in folder.glob("*config.json"):
+    path.unlink()
+
+
 def record_family(family, tokens):
   folder = OUT / family
   save(make_model(family), family, folder)
   (folder / "generation_config.json").unlink(missing_ok=True)
+  if family in SHARDED:
+    record_shards(make_model(family), folder / "shards")
   initial, last = saved(folder), folder / "last"
   model, rate = make_model(family), CORRECTION_RATE.get(family, 0)
   fp32 = train(model, tokens, torch.float32, rate)

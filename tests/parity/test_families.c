@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* tolerance: relative, of losses and norms; norms of bf16 are sums of many rounded gradients. */
 typedef struct variant {
@@ -23,6 +24,7 @@ typedef struct variant {
   double tolerance, norm_tolerance;
   bool bf16;      /* compared with the record in bf16 */
   const char *of; /* of families alone whose config.json has one of these keys; NULL: of all */
+  const char *from; /* of those alone that have this folder, with weights in several files; NULL: of all */
 } variant;
 
 static const char mixtures[] = "num_local_experts num_experts n_routed_experts",
@@ -45,6 +47,7 @@ static const variant variants[] = {
     {"cp2-ulysses", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ulysses", "true"), 1e-6,
      1e-5, false, latents},
     {"dp2-zero3", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "3"), 1e-6, 1e-5, false, NULL},
+    {"tp2-shards", 2, SET("mesh.world", "2") SET("mesh.tensor", "2"), 1e-6, 1e-5, false, NULL, "shards"},
     {"ep2", 2, SET("mesh.world", "2") SET("mesh.expert", "2"), 1e-6, 1e-5, false, mixtures},
 };
 enum { N_VARIANTS = sizeof variants / sizeof *variants };
@@ -66,6 +69,11 @@ static json_t *file_of(const char *family, const char *name) {
 }
 
 static bool is_for(const variant *v, const char *family) {
+  char folder[512];
+  if (v->from) {
+    snprintf(folder, sizeof folder, "%s/families/%s/%s", recorded, family, v->from);
+    return access(folder, R_OK) == 0;
+  }
   if (v->of == NULL) return true;
   json_t *config = file_of(family, "config.json"), *value;
   const char *key;
@@ -77,9 +85,10 @@ static bool is_for(const variant *v, const char *family) {
 
 static bool is_tried(size_t which, const char *family, size_t place) {
   size_t meshes[N_VARIANTS], n = 0;
-  if (!in_turn || variants[which].n_ranks == 1) return is_for(&variants[which], family);
+  if (!in_turn || variants[which].n_ranks == 1 || variants[which].from)
+    return is_for(&variants[which], family);
   for (size_t i = 0; i < N_VARIANTS; i++)
-    if (variants[i].n_ranks > 1 && is_for(&variants[i], family)) meshes[n++] = i;
+    if (variants[i].n_ranks > 1 && !variants[i].from && is_for(&variants[i], family)) meshes[n++] = i;
   return meshes[place % n] == which;
 }
 
@@ -89,8 +98,8 @@ static void compile(const char *family, const variant *v) {
   folder_of(folder, sizeof folder, family, v);
   snprintf(overrides, sizeof overrides,
            "--model-config %s/families/%s/config.json --set 'nx:data.path=[%s/tokens]' "
-           "--set nx:run.init_from=%s/families/%s/model.safetensors --set nx:moe.correction_rate=%g %s",
-           recorded, family, recorded, recorded, family,
+           "--set nx:run.init_from=%s/families/%s/%s --set nx:moe.correction_rate=%g %s",
+           recorded, family, recorded, recorded, family, v->from ? v->from : "model.safetensors",
            json_number_value(json_object_get(record, "correction_rate")), v->overrides);
   json_decref(record);
   training_compile(&(training){

@@ -22,6 +22,7 @@ typedef struct variant {
 static const variant variants[] = {
     {"one", 1, SET("mesh.world", "1")},
     {"recomputed", 1, SET("mesh.world", "1") SET("recompute.granularity", "full")},
+    {"tp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2")},
     {"tp2-sp", 2, SET("mesh.world", "2") SET("mesh.tensor", "2") SET("sequence_parallel", "true")},
     {"cp2", 2, SET("mesh.world", "2") SET("mesh.context", "2") SET("attention.ring", "true")},
     {"dp2-zero3", 2, SET("mesh.world", "2") SET("optimizer.zero_stage", "3")},
