@@ -163,7 +163,7 @@ static bool update_agrees(const nx_optimizer_row *rule) {
 }
 
 int main(int argc, char **argv) {
-  record_list list;
+  record_list list = {0};
   if (argc != 2 || !records_read(argv[1], &list)) return 99;
   for (uint32_t i = 0; i < list.n_records; i++)
     if (!list.records[i].bench) tap_report(record_agrees(&list.records[i]), "%s", list.records[i].name);
