@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread has a rectangle of c to itself and packs what it reads (product_pack.h), then takes the next one;
- * so nobody waits but for the end. What is summed over several blocks of k to a narrow c lies in scratch
- * until the last. */
+/* A thread has a rectangle of c to itself and packs what it reads (product_pack.h), but for rows along which
+ * k lies, then takes the next one; so nobody waits but for the end. What is summed over several blocks of k
+ * to a narrow c lies in scratch until the last. */
 #include "kernels/cpu/product.h"
 #include "kernels/cpu/product_pack.h"
 
@@ -11,11 +11,14 @@ enum {
   ROWS = 8, /* of a tile of sums */
   WIDTH = CPU_PRODUCT_WIDTH,
   VECTORS = WIDTH / LANES,
-  BLOCK_M = 256,        /* packed rows, in the second cache */
-  BLOCK_N = 32 * WIDTH, /* packed columns, in the third */
-  BLOCK_WORDS = 512,
-  PASS_M = 4 * BLOCK_M, /* rows whose sums are kept */
-  UNIT = 1024 * 768     /* elements of c that are worth a part */
+  BLOCK_M = 128,       /* rows, in the second cache */
+  BLOCK_N = 8 * WIDTH, /* packed columns, in the third */
+  BLOCK_N_PACKED = 4 * BLOCK_N, /* where rows are packed for each of their blocks */
+  BLOCK_WORDS = 1024,
+  MOST_WORDS = 3 * BLOCK_WORDS / 2, /* that are no two blocks */
+  PASS_M = 1024,                    /* rows whose sums are kept */
+  UNIT = 1024 * 360,                /* elements of c that are worth a part */
+  UNIT_PACKED = 1024 * 768
 };
 
 /* Below these oneDNN is the faster. It is slow in bf16 where few rows read a right side. */
@@ -37,13 +40,16 @@ typedef struct product_thread {
   place c, bias;
   uint32_t *a_panels, *b_panels;
   float *sums;
+  int64_t end; /* of its columns */
 } product_thread;
 
 /* A tile of c: what it begins with, what is added at the end, where it goes. */
 typedef struct tile {
   const uint32_t *a, *b;
+  int64_t a_row, a_word; /* words from one row and word of a to the next */
   int64_t n_words, n_rows, n_columns;
   place from, bias, to;
+  ahead *next; /* is asked for meanwhile */
 } tile;
 
 /* `column` is a multiple of WIDTH. */
@@ -115,7 +121,8 @@ static inline __attribute__((always_inline)) void tile_end(const tile *t, __m512
 static inline __attribute__((always_inline)) void tile_run(const tile *t, const int n_vectors,
                                                            const bool narrow) {
   __m512 sum[ROWS][VECTORS];
-  const uint32_t *a = t->a, *b = t->b;
+  const int64_t a_row = t->a_row, a_word = t->a_word;
+  const uint32_t *a = t->a, *a3 = a + 3 * a_row, *a6 = a + 6 * a_row, *b = t->b;
   for (int64_t row = 0; row < t->n_rows; row++)
     for (int v = 0; v < n_vectors; v++)
       __builtin_prefetch(t->to.data + (row * t->to.stride + v * LANES) * (t->to.narrow ? 2 : 4), 1);
@@ -123,14 +130,21 @@ static inline __attribute__((always_inline)) void tile_run(const tile *t, const 
   for (int row = 0; row < ROWS; row++)
 #pragma GCC unroll 3
     for (int v = 0; v < n_vectors; v++) sum[row][v] = _mm512_setzero_ps();
-  for (int64_t k = 0; k < t->n_words; k++, a += LANES, b += WIDTH) {
-    __m512i right[VECTORS];
+  for (int64_t left = t->n_words; left > 0; left -= LANES) {
+    const uint32_t *end = b + at_most(left, LANES) * WIDTH;
+    ahead_ask(t->next);
+    for (; b < end; a += a_word, a3 += a_word, a6 += a_word, b += WIDTH) {
+      const uint32_t left_words[ROWS] = {a[0],      a[a_row],      a[2 * a_row], a3[0],
+                                         a3[a_row], a3[2 * a_row], a6[0],        a6[a_row]};
+      __m512i right[VECTORS];
 #pragma GCC unroll 3
     for (int v = 0; v < n_vectors; v++) right[v] = _mm512_loadu_si512(b + v * LANES);
 #pragma GCC unroll 8
     for (int row = 0; row < ROWS; row++)
 #pragma GCC unroll 3
-      for (int v = 0; v < n_vectors; v++) sum[row][v] = multiply_add(sum[row][v], a[row], right[v], narrow);
+        for (int v = 0; v < n_vectors; v++)
+          sum[row][v] = multiply_add(sum[row][v], left_words[row], right[v], narrow);
+    }
   }
   tile_end(t, sum, n_vectors);
 }
@@ -146,29 +160,14 @@ static void tile_form(const tile *t, bool narrow) {
   }
 }
 
-/* The packed rows by the packed columns; `whole` begins where they do. */
-static void block_run(const product_thread *t, const tile *whole) {
-  for (int64_t column = 0; column < whole->n_columns; column += WIDTH)
-    for (int64_t row = 0; row < whole->n_rows; row += ROWS) {
-      tile one = {.a = whole->a + row / LANES * LANES * whole->n_words + row % LANES,
-                  .b = whole->b + column * whole->n_words,
-                  .n_words = whole->n_words,
-                  .n_rows = at_most(whole->n_rows - row, ROWS),
-                  .n_columns = at_most(whole->n_columns - column, WIDTH),
-                  .from = place_at(whole->from, row, column),
-                  .bias = place_at(whole->bias, 0, column),
-                  .to = place_at(whole->to, row, column)};
-      tile_form(&one, t->a.narrow);
-    }
-}
-
 static int64_t n_words_of(const cpu_gemm_form *form) {
   return form->type == NX_bf16 ? (form->k + 1) / 2 : form->k;
 }
 
 /* Blocks of k, as even as whole squares of words allow. */
 static int64_t block_words(const cpu_gemm_form *form) {
-  int64_t n_words = n_words_of(form), n_blocks = (n_words + BLOCK_WORDS - 1) / BLOCK_WORDS;
+  int64_t n_words = n_words_of(form),
+          n_blocks = n_words <= MOST_WORDS ? 1 : (n_words + BLOCK_WORDS - 1) / BLOCK_WORDS;
   return ((n_words + n_blocks - 1) / n_blocks + LANES - 1) / LANES * LANES;
 }
 
@@ -176,28 +175,90 @@ static bool keeps_sums(const cpu_gemm_form *form) {
   return form->c_type != NX_f32 && block_words(form) < n_words_of(form);
 }
 
+/* Whether rows of a are read where they lie, but for those that fill no tile. */
+static bool reads_rows(const cpu_gemm_form *form) {
+  return !form->trans_a && (form->type == NX_f32 || form->k % 2 == 0);
+}
+
+static int64_t block_columns(const cpu_gemm_form *form) {
+  return reads_rows(form) ? BLOCK_N : BLOCK_N_PACKED;
+}
+
+/* A block of rows by one of columns, over one of k. */
+typedef struct block {
+  const product_thread *thread;
+  int64_t i, j, k, n_k; /* where it begins in c and along k */
+  bool first;           /* of those of its columns */
+  tile whole;
+} block;
+
+/* Where a tile reads its rows. */
+static void tile_rows(const block *b, int64_t row, tile *one) {
+  const product_side *a = &b->thread->a;
+  bool there = reads_rows(b->thread->form);
+  one->a = b->thread->a_panels + (there ? 0 : row / LANES * LANES * one->n_words + row % LANES);
+  one->a_row = 1;
+  one->a_word = LANES;
+  if (!there || one->n_rows < ROWS) return;
+  one->a = (const uint32_t *)(const void *)side_at(a, b->i + row, b->k);
+  one->a_row = a->stride / (a->narrow ? 2 : 1);
+  one->a_word = 1;
+}
+
+/* The rows by WIDTH columns from `column` on; `next` is asked for meanwhile. */
+static void panel_run(const block *b, int64_t column, ahead *next) {
+  const tile *whole = &b->whole;
+  for (int64_t row = 0; row < whole->n_rows; row += ROWS) {
+    tile one = {.b = whole->b + column * whole->n_words,
+                .n_words = whole->n_words,
+                .n_rows = at_most(whole->n_rows - row, ROWS),
+                .n_columns = at_most(whole->n_columns - column, WIDTH),
+                .from = place_at(whole->from, row, column),
+                .bias = place_at(whole->bias, 0, column),
+                .to = place_at(whole->to, row, column),
+                .next = next};
+    tile_rows(b, row, &one);
+    tile_form(&one, b->thread->a.narrow);
+  }
+}
+
+/* Columns are packed as the first rows come to them, and are in the caches then. */
+static void block_run(const block *b) {
+  const product_thread *t = b->thread;
+  int64_t n_rows = b->whole.n_rows, n_columns = b->whole.n_columns;
+  int64_t packed = reads_rows(t->form) ? n_rows / ROWS * ROWS : 0;
+  if (packed < n_rows) pack(&t->a, b->i + packed, n_rows - packed, b->k, b->n_k, t->a_panels, LANES);
+  for (int64_t column = 0; column < n_columns; column += WIDTH) {
+    int64_t left = n_columns - column;
+    ahead next = {0};
+    if (b->first) {
+      pack(&t->b, b->j + column, at_most(left, WIDTH), b->k, b->n_k,
+           t->b_panels + column * b->whole.n_words, WIDTH);
+      int64_t j = b->j + column + WIDTH;
+      next = ahead_of(&t->b, j, at_most(t->end - j, WIDTH), b->k, b->n_k);
+    }
+    panel_run(b, column, &next);
+  }
+}
+
 static void pass_run(const product_thread *t, cpu_span rows, int64_t j, int64_t n_columns) {
   const cpu_gemm_form *form = t->form;
   int64_t step = block_words(form) * (t->a.narrow ? 2 : 1);
-  place sums = keeps_sums(form) ? (place){(char *)t->sums, WIDTH, PASS_M * WIDTH, false}
-                                : place_at(t->c, rows.begin, j);
+  place c = place_at(t->c, rows.begin, j), sums = c;
+  if (keeps_sums(form)) sums = (place){(char *)t->sums, WIDTH, PASS_M * WIDTH, false};
   for (int64_t k = 0; k < form->k; k += step) {
     int64_t n_k = at_most(form->k - k, step), n_words = t->a.narrow ? (n_k + 1) / 2 : n_k;
     bool last = k + n_k == form->k;
-    place c = place_at(t->c, rows.begin, j), from = k > 0 ? sums : form->accumulate ? c : (place){0};
-    pack(&t->b, j, n_columns, k, n_k, t->b_panels, WIDTH);
-    for (int64_t i = rows.begin; i < rows.end; i += BLOCK_M) {
-      tile whole = {.a = t->a_panels,
-                    .b = t->b_panels,
-                    .n_words = n_words,
-                    .n_rows = at_most(rows.end - i, BLOCK_M),
-                    .n_columns = n_columns,
-                    .from = place_at(from, i - rows.begin, 0),
-                    .bias = last ? place_at(t->bias, 0, j) : (place){0},
-                    .to = place_at(last ? c : sums, i - rows.begin, 0)};
-      pack(&t->a, i, whole.n_rows, k, n_k, t->a_panels, LANES);
-      block_run(t, &whole);
-    }
+    place from = k > 0 ? sums : form->accumulate ? c : (place){0};
+    for (int64_t i = rows.begin; i < rows.end; i += BLOCK_M)
+      block_run(&(block){t, i, j, k, n_k, i == rows.begin,
+                         {.b = t->b_panels,
+                          .n_words = n_words,
+                          .n_rows = at_most(rows.end - i, BLOCK_M),
+                          .n_columns = n_columns,
+                          .from = place_at(from, i - rows.begin, 0),
+                          .bias = last ? place_at(t->bias, 0, j) : (place){0},
+                          .to = place_at(last ? c : sums, i - rows.begin, 0)}});
   }
 }
 
@@ -206,18 +267,22 @@ typedef struct grid {
   int64_t rows, columns;
 } grid;
 
+/* Where only columns are packed, one costs more than a row. */
 static grid grid_of(const cpu_gemm_form *form, int64_t n_threads) {
-  int64_t each = form->m * form->n / (n_threads * UNIT), n = n_threads * (each > 1 ? each : 1), best = 1;
+  int64_t unit = reads_rows(form) ? UNIT : UNIT_PACKED, weight = reads_rows(form) ? 8 : 1;
+  int64_t each = form->m * form->n / (n_threads * unit), n = n_threads * (each > 1 ? each : 1), best = 1;
   for (int64_t rows = 1; rows <= n; rows++) /* the parts read least */
-    if (n % rows == 0 && form->m / rows + form->n * rows / n < form->m / best + form->n * best / n)
+    if (n % rows == 0 &&
+        form->m / rows + weight * form->n * rows / n < form->m / best + weight * form->n * best / n)
       best = rows;
   return (grid){best, n / best};
 }
 
 cpu_product_room cpu_product_room_of(const cpu_gemm_form *form, int64_t n_columns) {
-  uint64_t words = 4 * (uint64_t)at_most((n_words_of(form) + LANES - 1) / LANES * LANES, BLOCK_WORDS);
-  int64_t columns = at_most((n_columns + WIDTH - 1) / WIDTH * WIDTH, BLOCK_N);
-  return (cpu_product_room){BLOCK_M * words, cpu_align((uint64_t)columns * words),
+  uint64_t words = 4 * (uint64_t)at_most((n_words_of(form) + LANES - 1) / LANES * LANES, MOST_WORDS);
+  int64_t columns = at_most((n_columns + WIDTH - 1) / WIDTH * WIDTH, block_columns(form));
+  return (cpu_product_room){(reads_rows(form) ? LANES : BLOCK_M) * words,
+                            cpu_align((uint64_t)columns * words),
                             keeps_sums(form) ? (uint64_t)columns * PASS_M * 4 : 0};
 }
 
@@ -263,10 +328,12 @@ void cpu_product_part(const cpu_gemm_form *form, const cpu_product_operands *ope
                                      form->bias_type == NX_bf16},
                             .a_panels = (uint32_t *)(void *)at,
                             .b_panels = (uint32_t *)(void *)(at + room->a_bytes),
-                            .sums = (float *)(void *)(at + room->a_bytes + room->b_bytes)};
+                            .sums = (float *)(void *)(at + room->a_bytes + room->b_bytes),
+                            .end = columns.end};
   for (int64_t i = rows.begin; i < rows.end; i += PASS_M)
-    for (int64_t j = columns.begin; j < columns.end; j += BLOCK_N)
-      pass_run(&t, (cpu_span){i, at_most(rows.end, i + PASS_M)}, j, at_most(columns.end - j, BLOCK_N));
+    for (int64_t j = columns.begin; j < columns.end; j += block_columns(form))
+      pass_run(&t, (cpu_span){i, at_most(rows.end, i + PASS_M)}, j,
+               at_most(columns.end - j, block_columns(form)));
 }
 
 void cpu_product_run(const nxk_device *device, const cpu_gemm_form *form,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own loop for products, c[m,n] (+)= op(a) op(b) (+ bias): both operands packed to panels that lie in the
+/* Our own loop for products, c[m,n] (+)= op(a) op(b) (+ bias): operands packed to panels that lie in the
  * caches, tiles of sums in registers. On AMD's cores with AVX-512 it reaches more of what they can than
  * oneDNN 2.6 does; elsewhere, and for small products, oneDNN's are used.
  *
@@ -33,7 +33,7 @@ void cpu_product_run(const nxk_device *device, const cpu_gemm_form *form,
                      const cpu_product_operands *operands, char *scratch);
 
 /* A part of c by one thread, its columns from a multiple of the width on; `at` has the room that parts of so
- * many columns need. A form with less of k fits there too. */
+ * many columns need. A form with less of k fits there too if a is transposed. */
 cpu_product_room cpu_product_room_of(const cpu_gemm_form *form, int64_t n_columns);
 void cpu_product_part(const cpu_gemm_form *form, const cpu_product_operands *operands, cpu_span rows,
                       cpu_span columns, const cpu_product_room *room, char *at);

@@ -21,6 +21,11 @@ typedef struct product_side {
   bool along;     /* k lies along a stored row, else from row to row */
 } product_side;
 
+/* Element k of a row or column. */
+static inline const char *side_at(const product_side *x, int64_t lane, int64_t k) {
+  return x->data + (x->along ? lane * x->stride + k : k * x->stride + lane) * (x->narrow ? 2 : 4);
+}
+
 static inline int64_t at_most(int64_t n, int64_t limit) {
   return n < limit ? n : limit;
 }
@@ -70,16 +75,39 @@ static inline void pack_rows(const product_side *x, const char *from, int64_t n_
 /* Rows or columns [first, first + n) of elements [k, k + n_k), in panels of `lanes`. */
 static inline void pack(const product_side *x, int64_t first, int64_t n, int64_t k, int64_t n_k, uint32_t *y,
                         int64_t lanes) {
-  int64_t size = x->narrow ? 2 : 4, n_words = x->narrow ? (n_k + 1) / 2 : n_k;
+  int64_t n_words = x->narrow ? (n_k + 1) / 2 : n_k;
   int64_t strip = x->along ? n_k : STRIP;
   for (int64_t at = 0; at < n_k; at += strip)
     for (int64_t lane = 0; lane < (n + lanes - 1) / lanes * lanes; lane += LANES) {
       int64_t there = lane < n ? at_most(n - lane, LANES) : 0, i = lane < n ? first + lane : first;
-      int64_t place = x->along ? i * x->stride + k + at : (k + at) * x->stride + i;
       uint32_t *to = y + lane / lanes * lanes * n_words + lane % lanes + (x->narrow ? at / 2 : at) * lanes;
-      (x->along ? pack_rows : pack_columns)(x, x->data + place * size, there, at_most(n_k - at, strip), to,
+      (x->along ? pack_rows : pack_columns)(x, side_at(x, i, k + at), there, at_most(n_k - at, strip), to,
                                             lanes);
     }
+}
+
+/* Lines that a pack will read. */
+typedef struct ahead {
+  const char *row;
+  int64_t row_bytes, n_rows, n_bytes, at;
+} ahead;
+
+static inline ahead ahead_of(const product_side *x, int64_t first, int64_t n, int64_t k, int64_t n_k) {
+  int64_t size = x->narrow ? 2 : 4;
+  if (n <= 0) return (ahead){0};
+  return (ahead){side_at(x, first, k), x->stride * size, x->along ? n : n_k, (x->along ? n_k : n) * size, 0};
+}
+
+/* The next few of them. */
+static inline void ahead_ask(ahead *a) {
+  for (int i = 0; i < 4 && a->n_rows > 0; i++) {
+    __builtin_prefetch(a->row + a->at);
+    a->at += 4 * LANES;
+    if (a->at < a->n_bytes) continue;
+    a->at = 0;
+    a->row += a->row_bytes;
+    a->n_rows--;
+  }
 }
 
 #endif

@@ -219,6 +219,9 @@ static void test_products_of_several_blocks(void **state) {
     {512, 1032, 8300, NX_bf16, NX_f32, true, false, true, false},
     {1040, 2064, 2100, NX_bf16, NX_bf16, false, true, false, true},
     {1040, 2064, 2100, NX_bf16, NX_f32, false, true, true, true},
+    {1037, 530, 3000, NX_f32, NX_f32, false, false, true, true},
+    {1027, 1000, 2304, NX_bf16, NX_bf16, false, true, false, false},
+    {1037, 530, 2101, NX_bf16, NX_f32, true, false, true, false},
   };
   test_bench bench;
   assert_true(bench_open(&bench, &nxk_cpu, 128 << 20));
