@@ -3,11 +3,11 @@
 """Training tokens/s of PyTorch on the shapes that nxrun is measured with; prints one line of JSON.
 
   pip install torch==2.13.0 numpy
-  torch_train.py [--model gpt2-124m] [--precision fp32|bf16] [--threads 2] [--batch 4] [--sequence 256]
-                 [--steps 5]
+  torch_train.py [--model gpt2-124m] [--precision fp32|bf16] [--threads 2] [--batch 4] [--micros 1]
+                 [--sequence 256] [--steps 5]
 
-A step is forward, backward, clipping at 1.0 and AdamW, on random tokens; each is timed alone, after one that
-warms up, and tokens/s come from the median. PyTorch gets its fastest form: fused attention, fused AdamW,
+A step is forward and backward of each micro-batch, clipping at 1.0 and AdamW, on random tokens; each is timed
+alone, after one that warms up, and tokens/s come from the median. PyTorch gets its fastest form: fused attention, fused AdamW,
 gradients set to None. bf16 runs autocast (fp32 weights) and everything in bf16 (weights and optimizer state
 too, which trains worse), and reports the faster.
 """
@@ -115,16 +115,17 @@ def measure(shape, form, args):
   optimizer = torch.optim.AdamW(network.parameters(), lr=3e-4, betas=(0.9, 0.95), fused=True)
   seconds = []
   for _ in range(args.steps + 1):
-    ids = torch.randint(shape.vocab, (args.batch, args.sequence + 1))
+    batches = torch.randint(shape.vocab, (args.micros, args.batch, args.sequence + 1))
     start = time.perf_counter()
-    with torch.autocast("cpu", torch.bfloat16, enabled=form == "autocast"):
-      loss = network(ids[:, :-1], ids[:, 1:])
-    loss.backward()
+    for ids in batches:
+      with torch.autocast("cpu", torch.bfloat16, enabled=form == "autocast"):
+        loss = network(ids[:, :-1], ids[:, 1:]) / args.micros
+      loss.backward()
     nn.utils.clip_grad_norm_(network.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     seconds.append(time.perf_counter() - start)
-  return seconds[1:], loss.item()
+  return seconds[1:], loss.item() * args.micros
 
 
 def main():
@@ -134,17 +135,18 @@ def main():
   parser.add_argument("--form", choices=["autocast", "pure bf16"], help="bf16: this one only")
   parser.add_argument("--threads", type=int, default=2)
   parser.add_argument("--batch", type=int, default=4)
+  parser.add_argument("--micros", type=int, default=1)
   parser.add_argument("--sequence", type=int, default=256)
   parser.add_argument("--steps", type=int, default=5)
   args = parser.parse_args()
   torch.set_num_threads(args.threads)
   torch.set_flush_denormal(True)
   forms = ["fp32"] if args.precision == "fp32" else [args.form] if args.form else ["autocast", "pure bf16"]
-  tokens = args.batch * args.sequence
+  tokens = args.micros * args.batch * args.sequence
   results = {form: measure(MODELS[args.model], form, args) for form in forms}
   form, (seconds, loss) = min(results.items(), key=lambda item: statistics.median(item[1][0]))
   json.dump({"model": args.model, "precision": args.precision, "form": form, "threads": args.threads,
-             "batch": args.batch, "sequence": args.sequence, "steps": args.steps,
+             "batch": args.batch, "micros": args.micros, "sequence": args.sequence, "steps": args.steps,
              "median_s": statistics.median(seconds), "tokens_per_s": tokens / statistics.median(seconds),
              "best_tokens_per_s": tokens / min(seconds), "loss": loss,
              "forms": {f: tokens / statistics.median(s) for f, (s, _) in results.items()},
