@@ -67,6 +67,24 @@ static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squar
   return check(graph, sink, "memory");
 }
 
+/* What is trained of each chunk: with adapters that stand beside some matrices alone, it may be nothing. */
+static bool all_train(const nxc_pipeline *p, int64_t n_trained, nxc_sink *sink) {
+  const char *fix = "name others in lora.modules, as q_proj, or all-linear";
+  for (uint32_t c = 0; c < p->n_chunks; c++) {
+    if (nxc_n_trained(p->graphs[p->chunks[c].graph]) > 0) continue;
+    if (n_trained == 0)
+      nxc_report(
+          sink, "NX3040", NXC_SEVERITY_ERROR, (nxc_span){0}, fix,
+          "no layer of this model has a matrix that lora.modules names, and everything else is frozen");
+    else
+      nxc_report(sink, "NX3040", NXC_SEVERITY_ERROR, (nxc_span){0}, fix,
+                 "stage %u of the pipeline has no matrix that lora.modules names, and a stage without "
+                 "anything to train cannot run", p->chunks[c].stage);
+    return false;
+  }
+  return true;
+}
+
 nxc_pipeline *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sink *sink) {
   nxc_pipeline *pipeline = nxc_pipeline_new(arena, t);
   for (uint32_t i = 0; i < pipeline->n_graphs; i++) nxc_model_decoder(pipeline->graphs[i], t);
@@ -76,6 +94,7 @@ nxc_pipeline *nxc_program_build(const nxc_training *t, nxc_arena *arena, nxc_sin
                "leave it out, or match names that nxcfg show --tensors lists",
                "no tensor has a name that optimizer.groups' %s matches", unused);
   int64_t n_squares = count_squares(pipeline);
+  if (!all_train(pipeline, n_squares, sink)) return NULL;
   for (uint32_t i = 0; i < pipeline->n_graphs; i++)
     if (!build_graph(pipeline->graphs[i], t, n_squares, sink)) return NULL;
   nxc_schedule(pipeline, t);

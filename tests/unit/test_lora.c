@@ -156,6 +156,9 @@ static void names_are_judged(void **state) {
       {"lora.rank=4 lora.base_type=nf4 model.hidden=64 model.ffn_hidden=128", true},
       {"lora.rank=4 lora.base_type=nf4 model.hidden=64 model.ffn_hidden=128 mesh.world=2 mesh.tensor=2",
        false},
+      {"lora.rank=4 lora.modules=[up_proj] moe.experts=2", false}, /* each layer has experts instead */
+      {"lora.rank=4 lora.modules=[q_proj,up_proj] moe.experts=2", true},
+      {"lora.rank=4 lora.modules=[lm_head] mesh.world=2 mesh.pipeline=2", false}, /* the first stage */
       {"lora.rank=4 model.unique_layers=1", false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     program_case c = program_compile(rows[i].changes);
