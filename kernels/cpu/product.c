@@ -13,7 +13,8 @@ enum {
   VECTORS = WIDTH / LANES,
   BLOCK_M = 128,       /* rows, in the second cache */
   BLOCK_N = 8 * WIDTH, /* packed columns, in the third */
-  BLOCK_N_PACKED = 4 * BLOCK_N, /* where rows are packed for each of their blocks */
+  BLOCK_N_PACKED = 4 * BLOCK_N, /* where rows are packed for each of their blocks, and */
+  PANEL_WORDS = 16 * 1024,      /* no more words than these for each column of a tile */
   BLOCK_WORDS = 1024,
   MOST_WORDS = 3 * BLOCK_WORDS / 2, /* that are no two blocks */
   PASS_M = 1024,                    /* rows whose sums are kept */
@@ -181,7 +182,7 @@ static bool reads_rows(const cpu_gemm_form *form) {
 }
 
 static int64_t block_columns(const cpu_gemm_form *form) {
-  return reads_rows(form) ? BLOCK_N : BLOCK_N_PACKED;
+  return reads_rows(form) ? BLOCK_N : at_most(BLOCK_N_PACKED, PANEL_WORDS / block_words(form) * WIDTH);
 }
 
 /* A block of rows by one of columns, over one of k. */
@@ -279,11 +280,13 @@ static grid grid_of(const cpu_gemm_form *form, int64_t n_threads) {
 }
 
 cpu_product_room cpu_product_room_of(const cpu_gemm_form *form, int64_t n_columns) {
-  uint64_t words = 4 * (uint64_t)at_most((n_words_of(form) + LANES - 1) / LANES * LANES, MOST_WORDS);
-  int64_t columns = at_most((n_columns + WIDTH - 1) / WIDTH * WIDTH, block_columns(form));
-  return (cpu_product_room){(reads_rows(form) ? LANES : BLOCK_M) * words,
-                            cpu_align((uint64_t)columns * words),
-                            keeps_sums(form) ? (uint64_t)columns * PASS_M * 4 : 0};
+  int64_t words = at_most((n_words_of(form) + LANES - 1) / LANES * LANES, MOST_WORDS),
+          columns =
+              at_most((n_columns + WIDTH - 1) / WIDTH * WIDTH, reads_rows(form) ? BLOCK_N : BLOCK_N_PACKED),
+          summed = at_most(columns, PANEL_WORDS / (MOST_WORDS / 2) * WIDTH);
+  return (cpu_product_room){4 * (uint64_t)((reads_rows(form) ? LANES : BLOCK_M) * words),
+                            cpu_align(4 * (uint64_t)at_most(columns * words, WIDTH * PANEL_WORDS)),
+                            keeps_sums(form) ? 4 * (uint64_t)(summed * PASS_M) : 0};
 }
 
 /* What each of the threads needs. */
