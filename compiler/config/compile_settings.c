@@ -277,6 +277,7 @@ static void bind(compilation *c) {
   out->binding->for_nxrun = c->request->for_nxrun;
   const nxc_program_row *program = out->document->program;
   out->binding->program = program;
+  out->binding->own_program = out->document->own_program;
   bool part = out->project.partial && c->request->n_layers == 0;
   out->binding->elsewhere = c->request->partial || part || out->document->open;
   bool shares = program != NULL && program->use == NXC_PROGRAM_SHARES;

@@ -77,7 +77,7 @@ static fit fit_value(composer *c, nxc_bound *bound, const nxc_value *value, bool
   for (size_t i = 0; i < row->n_sets; i++) {
     const nxc_setting_id id = row->sets[i].setting;
     const nxc_value *result = value ? nxc_binding_evaluate(c->binding, bound, row->sets[i].expression) : NULL;
-    silent = silent && result == NULL && !given;
+    silent = silent && result == NULL;
     add_fit(&said, fit_setting(c, id, result));
     add_fit(&unsaid, fit_setting(c, id, nxc_setting_rows[id].initial));
   }

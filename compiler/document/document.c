@@ -13,9 +13,13 @@ static nxc_node *root_of_text(nxc_reader *reader, nxc_node *scalar) {
   nxc_node *root = nxc_node_new(reader->arena, NXC_NODE_MAP, scalar->at);
   if (!reader->ok) return root;
   if (!reader->reading->omegaconf) {
+    enum { SHOWN = 40 };
+    const char *shown = nxc_value_show(reader->arena, &scalar->value);
+    bool cut = strlen(shown) > SHOWN;
+    if (cut && scalar->at.length > SHOWN) scalar->at.length = SHOWN;
     nxc_reader_error(reader, "NX1018", scalar->at, "write KEY: VALUE",
-                     "the document is the text %s alone, not a map",
-                     nxc_value_show(reader->arena, &scalar->value));
+                     "the document is the text %.*s%s alone, not a map", cut ? SHOWN : (int)strlen(shown),
+                     shown, cut ? "..." : "");
     return root;
   }
   nxc_node *value = nxc_node_new(reader->arena, NXC_NODE_SCALAR, scalar->at);

@@ -59,6 +59,7 @@ typedef struct nxc_document {
   bool complete;  /* false: an error was reported and what could not be read is missing from the tree */
   const struct nxc_program_row *program; /* what it starts; NULL: it trains a decoder, or is not known */
   const char *program_name; /* "pretrain_t5.py" */
+  bool own_program; /* none of the system's: it may have options of its own */
   nxc_span program_at;
   const char *const *words; /* behind the program, those that are known */
   size_t n_words;

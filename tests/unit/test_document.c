@@ -113,6 +113,11 @@ static void refuses_what_is_no_document(void **state) {
   sink = nxc_sink_new(arena);
   read_bytes("a:\n\tb: 1\n", 9);
   assert_string_equal(findings(), "NX1001 2:1+1 this line is indented with a tab, which YAML does not take");
+  sink = nxc_sink_new(arena);
+  read_bytes("a script, in which commands stand in many words\n", 48);
+  assert_string_equal(findings(),
+                      "NX1018 1:1+40 the document is the text \"a script, in which commands stand in ma... "
+                      "alone, not a map");
 }
 
 static void reads_bom_crlf_and_comments_with_tabs(void **state) {

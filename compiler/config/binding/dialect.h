@@ -76,6 +76,7 @@ typedef struct nxc_binding {
   bool for_nxrun;           /* what nxrun cannot execute is an error */
   bool checks_all;          /* the real system judges values that it does not read, too */
   const nxc_program_row *program; /* whose own options may stand there too; NULL: none */
+  bool own_program;               /* the user's own may have further options */
   const nxc_relative *relative;   /* the code that the document is for instead; NULL: the system as known */
   bool elsewhere;           /* other texts will complete this one: what is not given may be given there */
   bool partial;             /* so, or another program's defaults count: what is not given is unknown */

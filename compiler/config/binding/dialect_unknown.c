@@ -251,7 +251,7 @@ const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
     return NULL;
   }
   bool grown = binding->relative != NULL && !binding->relative->past;
-  bool shares = binding->document->part || grown ||
+  bool shares = binding->document->part || grown || binding->own_program ||
                 (binding->program != NULL && binding->program->use == NXC_PROGRAM_SHARES);
   bool open = shares || nxc_section_is_open(binding->strict_sections, name);
   if (nxc_binding_report_past(binding, node, name, open)) return NULL;

@@ -183,7 +183,7 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
                   nxc_arena_printf(arena,
                                    "options are written with hyphens on the command line, and --%s is not",
                                    name));
-  } else if (whole != NULL && to->program == NULL) {
+  } else if (whole != NULL && to->program == NULL && !to->own) {
     row = nxc_arguments_option(to, whole);
     report_repair(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
                   nxc_repair_word(arena, at, name, whole, true),

@@ -23,6 +23,7 @@ typedef struct nxc_arguments {
   bool settled; /* the option before has all that it takes */
   bool open; /* a word that nothing here tells may be any option */
   const nxc_program_row *program; /* whose options they are; NULL: of the training of a decoder */
+  bool own;                       /* ... by a program of the user's own, which may have further ones */
   const nxc_relative *relative;   /* the code that they are for instead; NULL: the system itself */
   const nxc_source *over; /* options of other sources give way to this one's; NULL: every option once */
 } nxc_arguments;

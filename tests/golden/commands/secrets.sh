@@ -51,6 +51,9 @@ sed 's/^  explicit_log_dir: .*/  explicit_log_dir: runs\/${oc.env:NX_TEST_SECRET
   echo 'HF_TOKEN="Zq7hidden"'
   cat "$root/conf/megatron/quickstart.sh"
 } >script.sh
+# shellcheck disable=SC2016
+sed 's#--num-layers#--load "/models/$WANDB_API_KEY/x" --wandb-project "p-$HF_TOKEN" --num-layers#' script.sh >passed.sh
+grep -q HF_TOKEN passed.sh || exit 1
 for file in key text query signed environment nested path resolver unknown copied broken settings planned; do
   for format in text short json github gitlab sarif; do silent validate --notes --format $format "$file.yaml"; done
   silent validate --hermetic $file.yaml
@@ -69,8 +72,13 @@ for command in validate plan 'convert --to nx'; do
   # shellcheck disable=SC2086
   silent $command script.sh
   # shellcheck disable=SC2086
+  silent $command passed.sh
+  # shellcheck disable=SC2086
   silent $command "$root/conf/nxdt/quickstart.yaml" --set exp_manager.wandb_logger_kwargs.api_key=Zq7hidden --notes
 done
+silent plan --all passed.sh
+silent plan --why load passed.sh
+silent diff passed.sh "$root/conf/megatron/quickstart.sh"
 silent validate "$root/conf/nxdt/quickstart.yaml" +model.hf_token=Zq7hidden --notes
 silent validate "$root/conf/nxdt/quickstart.yaml" --set model.no_token=Zq7hidden --set model.hf_tokn=hf_Zq7hidden0123456789
 silent plan planned.yaml -o hidden.plan

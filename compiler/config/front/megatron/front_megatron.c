@@ -104,6 +104,7 @@ static nxc_launched choose_launch(front *f, nxc_script *script) {
   if (script->n_launches > 1) f->launches_differ = nxc_launch_differences(f->to.arena, script);
   f->launched = found;
   f->to.program = found.program;
+  f->to.own = found.own;
   return found;
 }
 
@@ -316,6 +317,7 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
                                .open = f.to.open,
                                .program = f.launched.program,
                                .program_name = f.launched.name,
+                               .own_program = f.launched.own,
                                .program_at = f.launched.launch ? f.launched.launch->at : root->at,
                                .idle = f.idle,
                                .script = f.script,

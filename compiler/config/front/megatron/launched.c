@@ -64,6 +64,7 @@ static nxc_launched look_at(nxc_arena *arena, const nxc_launch *launch) {
   }
   found.name = file_name(launch->program);
   found.program = nxc_program_row_find(launch->program);
+  found.own = found.program == NULL && strstr(found.name, "pretrain_gpt") == NULL;
   if (found.program != NULL && found.program->use == NXC_PROGRAM_STARTS) look_behind(arena, &found);
   if (found.program != NULL)
     found.trains = found.program->use == NXC_PROGRAM_TRAINS || found.program->use == NXC_PROGRAM_SHARES;

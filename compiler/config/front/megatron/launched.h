@@ -12,6 +12,7 @@ typedef struct nxc_launched {
   const nxc_program_row *program; /* NULL: the training of a decoder, or none that is known */
   const char *name;               /* "pretrain_gpt.py", "deepy.py train.py"; NULL: it starts none */
   bool trains; /* it has options of a training, or may have them */
+  bool own;    /* no program of the system's, so that it may have options of its own */
 } nxc_launched;
 
 /* The n-th launch that is worth judging, counted from 1; 0: the first. The script keeps those alone. */

@@ -268,6 +268,12 @@ static void note_scalars(nxc_binding *binding, const nxc_node *node) {
                       "%s looks like a number but is read as text", node->raw);
     return;
   }
+  bool whole = misfit->bound->row->domain.type == NXC_TYPE_INT; /* for which no exponent is right */
+  if (whole && misfit->verdict.written != NULL) return;
+  if (whole) {
+    misfit->verdict.fix = "write a whole number";
+    return;
+  }
   misfit->verdict.fix = nxc_arena_printf(binding->arena, "%s: %s", fix, why);
   misfit->verdict.written = meant;
   misfit->verdict.certain = true;

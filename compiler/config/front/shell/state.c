@@ -2,6 +2,7 @@
 /* Variables, and what becomes of them where two ways of a script meet. */
 #include "compiler/document/names.h"
 #include "compiler/config/front/shell/shell.h"
+#include "compiler/diagnostics/secret.h"
 
 #include <string.h>
 
@@ -44,8 +45,21 @@ static void set_number(nxc_shell *s, size_t number, const nxc_shell_value *value
   state->values[number] = value;
 }
 
+/* A password goes where the variable goes, and is shown there as little as one of the environment. */
+static void conceal(nxc_shell *s, const char *name, nxc_text *text) {
+  bool number = true; /* NEW_TOKEN may count some */
+  size_t n = strlen(name);
+  bool folder = n >= 3 && strcmp(name + n - 3, "PWD") == 0;
+  if (folder || *name == NXC_SHELL_FILE || !nxc_key_is_secret(name)) return;
+  for (size_t i = 0; i < text->n_bytes; i++) number = number && strchr("0123456789.", text->bytes[i]);
+  if (number) return;
+  *text = nxc_text_copy(s->arena, text);
+  for (size_t i = 0; i < text->n_bytes; i++) text->marks[i] |= NXC_MARK_ENVIRONMENT;
+}
+
 void nxc_shell_set(nxc_shell *s, const char *name, nxc_shell_value value) {
   const nxc_shell_value *before = nxc_shell_find(s, name);
+  if (value.kind == NXC_SHELL_TEXT) conceal(s, name, &value.text);
   nxc_shell_value *kept = nxc_arena_alloc(s->arena, sizeof *kept);
   *kept = value;
   kept->exported = value.exported || (before != NULL && before->exported && value.kind != NXC_SHELL_UNSET);
