@@ -68,6 +68,11 @@ static const named_words inert[] = {
 #include "schema/relatives.def"
 };
 
+static const named_words said[] = {
+#define RELATIVE_SAID(name, options) {name, options},
+#include "schema/relatives.def"
+};
+
 static const named_words past_inert[] = {
 #define PAST_INERT(system, options) {#system, options},
 #include "schema/relatives.def"
@@ -157,6 +162,10 @@ static bool names_any(const named_words *rows, size_t n_rows, const char *name, 
 bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, const char *word) {
   return names_any(inert, sizeof inert / sizeof *inert, relative->name, option, word) ||
          names_any(past_inert, sizeof past_inert / sizeof *past_inert, relative->system, option, word);
+}
+
+bool nxc_relative_is_said(const nxc_relative *relative, const char *option) {
+  return has_word(said, sizeof said / sizeof *said, relative, option);
 }
 
 bool nxc_relative_runs(const nxc_relative *relative, const char *program) {

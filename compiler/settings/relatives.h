@@ -26,7 +26,7 @@ typedef struct nxc_relative_meaning {
   const char *name;            /* of the code */
   const char *option;          /* of its own */
   const char *word;            /* for which this holds; "": for any */
-  const char *setting, *value; /* "": the option's own */
+  const char *setting, *value; /* "": the option's own; "=" before an expression */
 } nxc_relative_meaning;
 
 /* Whose mark this option is. NULL: nobody's. */
@@ -41,6 +41,8 @@ bool nxc_relative_runs(const nxc_relative *relative, const char *program);
 bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, const char *word);
 /* Options, parted by blanks, beside all of which this one of its own changes nothing either. NULL: none. */
 const char *nxc_relative_inert_beside(const nxc_relative *relative, const char *option);
+/* Whether settings say all that this option of its own does. */
+bool nxc_relative_is_said(const nxc_relative *relative, const char *option);
 /* "trains by reinforcement learning", where this option of its own is given. NULL: as the system does. */
 const char *nxc_relative_task(const nxc_relative *relative, const char *option);
 /* Whether a rule does not hold where this option of its own is given. */

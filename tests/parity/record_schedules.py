@@ -5,7 +5,8 @@
 usage: record_schedules.py FOLDER    writes recorded/schedulers.txt
 
 FOLDER holds the systems' own files: nemo.py (nemo/core/optim/lr_scheduler.py), megatron.py
-(megatron/core/optimizer_param_scheduler.py), neox.py (megatron/learning_rates.py), xorl.py (optim/lr_scheduler.py).
+(megatron/core/optimizer_param_scheduler.py), neox.py (megatron/learning_rates.py), llemma.py (that of GPT-NeoX's branch
+math-lm-chinchilla-lr), xorl.py (optim/lr_scheduler.py).
 Modules that they import and do not need for a rate are replaced by empty ones. Each line of the record is what nxcfg is
 given (a dialect and its options), then the rates.
 """
@@ -90,11 +91,11 @@ def of_megatron(megatron, style, batch, warmup, decay, wsd=None, wsd_style="expo
     return rates
 
 
-def of_neox(neox, style, total, warmup, least=3e-4):
+def of_neox(neox, style, total, warmup, least=3e-4, **own):
     group = {"lr": 0.0}
     holder = types.SimpleNamespace(param_groups=[group])
     scheduler = neox.AnnealingLR(holder, start_lr=LR, warmup_iter=warmup * total, total_iters=total, decay_style=style,
-                                 last_iter=0, min_lr=least)
+                                 last_iter=0, min_lr=least, **own)
     rates = []
     for _ in range(N):
         rates.append(group["lr"])
@@ -164,6 +165,13 @@ def neox_cases(neox):
                    of_neox(neox, style, total, warmup, least=9e-4))
 
 
+def llemma_cases(llemma):
+    for style, share, warmup, least in (("cosine", 0.1, 5, 0.0), ("cosine", 0.25, 13, 5e-4), ("constant", 0.1, 8, 9e-4)):
+        yield ("neox", [f"optimizer.params.lr={LR!r}", f"min_lr={least}", f"lr_decay_style={style}", f"train_iters={N}",
+                        f"warmup_iter={warmup}", f"decay_lr_to={share}"],
+               of_neox(llemma, style, N, warmup / N, least=least, decay_lr_to=share))
+
+
 def deepspeed_warmup_decay(warmup, total):
     """DeepSpeed's WarmupDecayLR, which GPT-NeoX has with 1-bit Adam: its formula."""
     warmup, rates = max(2, warmup), [0.0]
@@ -196,11 +204,13 @@ def main():
                                  "nemo.utils.model_utils"])
     megatron = load(folder, "megatron", ["megatron.core", "megatron.core.utils", "megatron"])
     neox = load(folder, "neox", [])
+    llemma = load(folder, "llemma", ["megatron"])
     source = (folder / "xorl.py").read_text().replace("from ..utils import logging", "from logging_stub import logging")
     sys.modules["logging_stub"] = types.SimpleNamespace(logging=types.SimpleNamespace(get_logger=lambda *a: None))
     xorl = types.ModuleType("xorl")
     exec(compile(source, "xorl.py", "exec"), xorl.__dict__)
-    cases = [*nemo_cases(nemo), *megatron_cases(megatron), *neox_cases(neox), *deepspeed_cases(), *xorl_cases(xorl)]
+    cases = [*nemo_cases(nemo), *megatron_cases(megatron), *neox_cases(neox), *deepspeed_cases(), *xorl_cases(xorl),
+             *llemma_cases(llemma)]
     out = pathlib.Path(__file__).parent / "recorded" / "schedulers.txt"
     with out.open("w") as file:
         for dialect, options, rates in cases:

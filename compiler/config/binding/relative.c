@@ -93,9 +93,18 @@ static void take(nxc_binding *binding, const nxc_node *node, const nxc_relative_
       nxc_settings_forget(binding->settings, id, node->key, node->at);
     return;
   }
-  const char *text = *means->value ? means->value : value->kind == NXC_STRING ? value->text : NULL;
+  const char *said = *means->value == '=' ? "" : means->value; /* an expression is over the option's own */
+  const char *text = *said ? said : value->kind == NXC_STRING ? value->text : NULL;
   if (text != NULL) value = value_of(binding->arena, text); /* arguments are texts */
-  const nxc_provenance from = {.kind = NXC_FROM_FILE, .at = node->at, .option = node->key};
+  if (*means->value == '=')
+    value = nxc_binding_evaluate(binding, &(nxc_bound){.value = value}, means->value + 1);
+  if (value == NULL) {
+    nxc_settings_forget(binding->settings, id, node->key, node->at);
+    return;
+  }
+  nxc_provenance_kind kind =
+      before->kind > NXC_FROM_FILE ? before->kind : NXC_FROM_FILE; /* or it is in vain */
+  const nxc_provenance from = {.kind = kind, .at = node->at, .option = node->key};
   bool decided = before->option != NULL && strchr(before->option, '.') != NULL; /* by a section's file */
   if (!decided) nxc_settings_set(binding->settings, id, value, &from, nxc_sink_new(binding->arena));
 }
@@ -155,18 +164,28 @@ static const char *task_of(const nxc_binding *binding) {
   return "";
 }
 
-static const nxc_remark *remarks_of(nxc_binding *binding, const char *names, const char *counted, bool inert,
-                                    size_t *n_remarks) {
+/* How far what is its own is in the way of a run. */
+typedef enum hurdle { IS_INERT, IS_SAID, IS_UNKNOWN } hurdle;
+
+static hurdle hurdle_of(const nxc_binding *binding, const nxc_node *node) {
+  if (is_inert(binding, node)) return IS_INERT;
+  bool said = node->kind == NXC_NODE_SCALAR && nxc_relative_is_said(binding->relative, node->key);
+  return said ? IS_SAID : IS_UNKNOWN;
+}
+
+static const nxc_remark *remarks_of(nxc_binding *binding, const char *names, const char *counted,
+                                    hurdle worst, size_t *n_remarks) {
   nxc_remark *remarks = nxc_arena_array(binding->arena, 3, sizeof *remarks);
   const char *what = binding->relative->past ? "what is no more" : "of its own";
   remarks[0].text = nxc_arena_printf(binding->arena, "%s: %s", what, names);
   remarks[1].text = nxc_arena_printf(binding->arena, "estimates count %s", counted);
   *n_remarks = *counted ? 2 : 1;
-  if (inert) remarks[(*n_remarks)++].text = "none of that changes what is trained";
+  static const char *const why[] = {"none of that changes what is trained", "settings say what that changes"};
+  if (worst != IS_UNKNOWN) remarks[(*n_remarks)++].text = why[worst];
   return remarks;
 }
 
-static void report_relative(nxc_binding *binding, const nxc_node *at, bool inert, const nxc_remark *remarks,
+static void report_relative(nxc_binding *binding, const nxc_node *at, bool runs, const nxc_remark *remarks,
                             size_t n_remarks) {
   const nxc_relative *relative = binding->relative;
   const char *system = nxc_system_name(relative->system);
@@ -186,7 +205,7 @@ static void report_relative(nxc_binding *binding, const nxc_node *at, bool inert
   nxc_sink_report(binding->sink,
                   &(nxc_finding){
                       .id = relative->past ? "NX1325" : "NX1324",
-                      .severity = binding->for_nxrun && !inert ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
+                      .severity = binding->for_nxrun && !runs ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING,
                       .at = nxc_node_span(at),
                       .fix = relative->past ? named : "have that code itself judge what is its own",
                       .remarks = remarks,
@@ -199,7 +218,7 @@ void nxc_binding_report_relative(nxc_binding *binding) {
   const nxc_relative *relative = binding->relative;
   const nxc_node *root = binding->document->root, *first = NULL;
   const char *names = "", *counted = "";
-  bool inert = true;
+  hurdle worst = IS_INERT;
   for (size_t i = 0; relative != NULL && i < root->n_children; i++) {
     const nxc_node *node = root->children[i];
     const nxc_relative_meaning *means = meaning_of(binding, node, NULL);
@@ -208,13 +227,14 @@ void nxc_binding_report_relative(nxc_binding *binding) {
     const char *own = own_of(binding, node);
     if (own == NULL) continue;
     names = nxc_arena_printf(binding->arena, "%s%s%s", names, first ? ", " : "", own);
-    inert = inert && is_inert(binding, node);
+    hurdle one = hurdle_of(binding, node);
+    if (one > worst) worst = one;
     if (first == NULL || relative_of(binding->dialect, first) != relative) first = node;
   }
   if (first == NULL) return;
   size_t n_remarks;
-  const nxc_remark *remarks = remarks_of(binding, names, counted, inert, &n_remarks);
-  report_relative(binding, first, inert, remarks, n_remarks);
+  const nxc_remark *remarks = remarks_of(binding, names, counted, worst, &n_remarks);
+  report_relative(binding, first, worst != IS_UNKNOWN, remarks, n_remarks);
 }
 
 bool nxc_binding_report_past(nxc_binding *binding, const nxc_node *node, const char *name, bool open) {
