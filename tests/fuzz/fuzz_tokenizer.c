@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Takes any bytes for a tokenizer's file: it is refused with a message, or it encodes texts to ids that it
- * has, and decodes them. One of the texts is the file's own end. */
+ * has, and decodes them. One of the texts is the file's own end. Behind "VM" come the bytes of a vocabulary, as two
+ * bytes say how many, and those of its merges. */
 #include "tests/fuzz/replay.h"
 #include "tokenizer/tokenizer.h"
 
@@ -38,14 +39,30 @@ static void encode_texts(const nxt_tokenizer *tokenizer, const uint8_t *bytes, s
   nxt_encoder_close(encoder);
 }
 
+static void write_file(int which, const uint8_t *bytes, size_t n_bytes, char path[64]) {
+  static int files[2] = {-1, -1};
+  int *file = &files[which];
+  if (*file < 0) *file = memfd_create("tokenizer", 0);
+  if (*file < 0 || ftruncate(*file, 0) != 0 || pwrite(*file, bytes, n_bytes, 0) != (ssize_t)n_bytes) abort();
+  snprintf(path, 64, "/proc/self/fd/%d", *file);
+}
+
+static nxt_tokenizer *open_files(const uint8_t *bytes, size_t n_bytes, nx_fault *fault) {
+  char path[64], merges[64];
+  if (n_bytes < 4 || memcmp(bytes, "VM", 2) != 0) {
+    write_file(0, bytes, n_bytes, path);
+    return nxt_open(path, fault);
+  }
+  size_t n_left = n_bytes - 4, n_vocabulary = (size_t)bytes[2] | (size_t)bytes[3] << 8;
+  if (n_vocabulary > n_left) n_vocabulary = n_left;
+  write_file(0, bytes + 4, n_vocabulary, path);
+  write_file(1, bytes + 4 + n_vocabulary, n_left - n_vocabulary, merges);
+  return nxt_open_with(path, &(nxt_unsaid){.merges = merges}, fault);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
-  static int file = -1;
-  char path[64];
-  if (file < 0) file = memfd_create("tokenizer", 0);
-  if (file < 0 || ftruncate(file, 0) != 0 || pwrite(file, bytes, n_bytes, 0) != (ssize_t)n_bytes) abort();
-  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
   nx_fault fault = {.text = ""};
-  nxt_tokenizer *tokenizer = nxt_open(path, &fault);
+  nxt_tokenizer *tokenizer = open_files(bytes, n_bytes, &fault);
   if (tokenizer == NULL) {
     assert(fault.text[0] != '\0');
     return 0;
