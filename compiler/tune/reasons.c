@@ -101,7 +101,10 @@ static knobs hangs_on(nxc_reasons *r, const nxc_rule_row *rule) {
     r->of_setting = nxc_arena_array(r->arena, NX_N_SETTINGS, sizeof *r->of_setting);
     r->of_option = nxc_arena_array(r->arena, r->compiled->dialect->n_options, sizeof *r->of_option);
     find_changed(r);
-    for (bool grows = true; grows;) grows = follow_options(r) | follow_rules(r);
+    for (bool grows = true; grows;) {
+      grows = follow_options(r);
+      grows = follow_rules(r) || grows;
+    }
   }
   return of_names(r, rule->when) | of_names(r, rule->require);
 }
