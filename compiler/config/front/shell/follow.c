@@ -107,6 +107,16 @@ static void run_child(nxc_shell *s, const nxc_shell_command *commands, const nxc
   nxc_shell_come_back(s, before);
 }
 
+bool nxc_shell_run_child(nxc_shell *s, const nxc_text *given, size_t at) {
+  nxc_text text = nxc_text_copy(s->arena, given);
+  for (size_t i = 0; i < text.n_bytes; i++) text.marks[i] &= (unsigned char)~NXC_MARK_QUOTED;
+  if (!nxc_shell_spend(s, text.n_bytes, at) || !nxc_shell_enter(s, at)) return true;
+  nxc_shell_command *commands = read_commands(s, &text, "what a shell is given", at);
+  if (commands != NULL) run_child(s, commands, NULL, 0);
+  s->depth--;
+  return true;
+}
+
 bool nxc_shell_ends_in_sh(const nxc_text *word) {
   static const char *const endings[] = {".sh", ".bash", ".slurm", ".sbatch"};
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {

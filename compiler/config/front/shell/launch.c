@@ -218,6 +218,18 @@ static void report_undefined(nxc_shell *s) {
 
 /* -- commands -------------------------------------------------------------------------------------------- */
 
+/* Whether the word stands behind bash -c, or another shell's -lc. */
+static bool is_text_of_shell(const nxc_text *words, size_t i) {
+  static const char *const shells[] = {"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash"};
+  const nxc_text *flag = i > 0 ? &words[i - 1] : NULL;
+  bool takes = flag != NULL && flag->n_bytes > 1 && flag->n_bytes < 5 && flag->bytes[0] == '-' &&
+               flag->bytes[flag->n_bytes - 1] == 'c';
+  for (size_t k = 0; takes && k + 1 < i; k++)
+    for (size_t j = 0; j < sizeof shells / sizeof *shells; j++)
+      if (nxc_text_is(&words[k], shells[j])) return !nxc_text_all(&words[i], NXC_MARK_UNKNOWN);
+  return false;
+}
+
 /* bash -c "python ...": the command inside is one as well. */
 static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at) {
   bool any = false;
@@ -226,6 +238,7 @@ static bool open_texts(nxc_shell *s, const nxc_text *words, size_t n_words, size
     bool starts = false;
     for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
       starts = starts || contains(&words[i], signs[k]);
+    if (!starts && is_text_of_shell(words, i)) any = nxc_shell_run_child(s, &words[i], at);
     if (!starts) continue;
     nxc_text text = nxc_text_copy(s->arena, &words[i]);
     for (size_t k = 0; k < text.n_bytes; k++) { /* its words are made anew */

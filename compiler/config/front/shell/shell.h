@@ -262,6 +262,8 @@ const nxc_shell_source *nxc_shell_text_at(const nxc_shell *s, size_t offset);
 /* Each false: there is no such text, and nothing is done. */
 bool nxc_shell_source_file(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
 bool nxc_shell_run_script(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
+/* The text behind bash -c, which has the exported variables alone; true. */
+bool nxc_shell_run_child(nxc_shell *s, const nxc_text *text, size_t at);
 bool nxc_shell_run_input(nxc_shell *s, const nxc_text *words, size_t at);
 
 /* -- redirect.c */

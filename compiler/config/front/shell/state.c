@@ -204,6 +204,22 @@ static const nxc_shell_value *join_arrays(nxc_shell *s, const nxc_shell_value *a
   return kept;
 }
 
+static bool is_text(const nxc_shell_value *value) {
+  return value != NULL && value->kind == NXC_SHELL_TEXT;
+}
+
+/* What is not set is none, unless a file that is not read may set it. */
+static const nxc_text *text_of(const nxc_shell *s, const nxc_shell_value *value) {
+  static const nxc_text none;
+  if (is_text(value)) return &value->text;
+  bool unset = value == NULL ? !s->sources : value->kind == NXC_SHELL_UNSET;
+  return unset ? &none : NULL;
+}
+
+static bool is_options(const nxc_text *text) {
+  return text->n_bytes > 2 && text->bytes[0] == '-' && text->bytes[1] == '-';
+}
+
 static const nxc_shell_value *join_values(nxc_shell *s, size_t number, const nxc_shell_value *a,
                                           const nxc_shell_value *b) {
   const char *name = s->name_list[number];
@@ -217,8 +233,10 @@ static const nxc_shell_value *join_values(nxc_shell *s, size_t number, const nxc
   const nxc_shell_value *from = a ? a : b;
   *joined = (nxc_shell_value){.kind = NXC_SHELL_TEXT, .at = from->at};
   joined->exported = (a != NULL && a->exported) || (b != NULL && b->exported);
-  bool texts = a != NULL && b != NULL && a->kind == NXC_SHELL_TEXT && b->kind == NXC_SHELL_TEXT;
-  if (!texts || !nxc_shell_join_texts(s, name, &a->text, &b->text, &joined->text))
+  const nxc_text *one = text_of(s, a), *other = text_of(s, b);
+  bool joins = one != NULL && other != NULL &&
+               ((is_text(a) && is_text(b)) || is_options(one) || is_options(other));
+  if (!joins || !nxc_shell_join_texts(s, name, one, other, &joined->text))
     joined->text = unknown_text(s, name, from->at);
   return joined;
 }
