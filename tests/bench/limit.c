@@ -4,9 +4,9 @@
  *
  * Every product that the plan's first stage runs in a step is timed alone, with operands that lie in memory
  * as the plan has them (plain) and as oneDNN likes them best (packed; packing itself is not counted); the
- * faster counts. Attention counts as its six dense products per head, forward and backward, each at half: the
- * other half is masked. A round times every shape once; medians over the rounds are added up. Prints the
- * milliseconds of a step. */
+ * faster counts. Experts count as products of equal shares of the rows. Attention counts as its six dense
+ * products per head, forward and backward, each at half: the other half is masked. A round times every shape
+ * once; medians over the rounds are added up. Prints the milliseconds of a step. */
 #include "kernels/cpu/dnnl_compat.h"
 #include "schema/plan.h"
 
@@ -97,6 +97,30 @@ static void add_matmul(limit *l, const nx_plan *plan, const nx_operator *op) {
   product_add(l, p);
 }
 
+/* One product for each expert of those rows that a balanced load gives it. */
+static void add_grouped(limit *l, const nx_plan *plan, const nx_operator *op) {
+  bool gradient = op->op == NX_OP_grouped_wgrad;
+  const nx_attribute *attrs = &plan->attributes[op->first_attribute];
+  const nx_value *left = operand(plan, op, 0), *right = operand(plan, op, gradient ? 1 : 2),
+                 *result = operand(plan, op, op->n_in), *weights = gradient ? result : right;
+  uint32_t rows_at = gradient ? NX_grouped_wgrad_rows : NX_grouped_matmul_rows;
+  int64_t rows = attrs[rows_at].integer / weights->dims[0];
+  product p = {.batch = weights->dims[0],
+               .m = rows,
+               .n = columns_of(result),
+               .k = columns_of(left),
+               .n_runs = 1,
+               .c_type = (nx_dtype)result->dtype,
+               .type = (nx_dtype)left->dtype};
+  if (gradient) {
+    p.m = columns_of(left);
+    p.k = rows;
+    p.trans_a = true;
+    p.accumulate = attrs[NX_grouped_wgrad_accumulate].integer;
+  } else p.trans_b = attrs[NX_grouped_matmul_trans_b].integer;
+  if (rows > 0) product_add(l, p);
+}
+
 /* Forward q k^T and p v; backward do v^T, p^T do, ds k, ds^T q. */
 static void add_attention(limit *l, const nx_value *q, bool backward) {
   int64_t batch = q->dims[0] * q->dims[1], s = q->dims[2], d = q->dims[3];
@@ -127,6 +151,7 @@ static void add_program(limit *l, const nx_plan *plan, uint32_t program, uint8_t
     const nx_operator *op = &plan->operators[i];
     if (!(op->when & when)) continue;
     if (op->op == NX_OP_matmul) add_matmul(l, plan, op);
+    if (op->op == NX_OP_grouped_matmul || op->op == NX_OP_grouped_wgrad) add_grouped(l, plan, op);
     if (op->op == NX_OP_attention) add_attention(l, operand(plan, op, 0), false);
     if (op->op == NX_OP_attention_grad) add_attention(l, operand(plan, op, 1), true);
   }
