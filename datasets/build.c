@@ -102,6 +102,9 @@ static bool explain_nothing(const builder *b, nxr_fault *fault) {
                          "and %llu are too long",
                          b->is->files->paths[0], (unsigned long long)b->writer.standing.n_empty,
                          (unsigned long long)b->writer.standing.n_long);
+  if (b->is->piece.n > 0)
+    return nxr_fault_set(fault, "nothing to write: piece %u of %u of %s has no record", b->is->piece.which,
+                         b->is->piece.n, b->is->files->paths[0]);
   return nxr_fault_set(fault, "nothing to write: %s is empty", b->is->files->paths[0]);
 }
 
@@ -111,13 +114,20 @@ static uint32_t count_workers(uint32_t wanted) {
   return wanted < MOST_WORKERS ? wanted : MOST_WORKERS;
 }
 
+static bool open_reader(builder *b, nxr_fault *fault) {
+  const nxd_standing *standing = &b->writer.standing;
+  const nxd_wanted *wanted = &b->is->recipe->wanted;
+  if (b->is->piece.n > 0)
+    return nxd_reader_open_piece(&b->reader, b->is->files, wanted, &standing->place, &b->is->piece, fault);
+  uint64_t most = b->is->most_records ? b->is->most_records - standing->n_records : UINT64_MAX;
+  return nxd_reader_open(&b->reader, b->is->files, wanted, &standing->place, most, fault);
+}
+
 static bool build_open(builder *b, nxr_fault *fault) {
   const nxd_standing *standing = &b->writer.standing;
   b->n_committed = standing->n_tokens;
   nxd_progress_begin(&b->progress, b->is->watched, b->is->files->n_bytes);
-  if (!nxd_reader_open(&b->reader, b->is->files, &b->is->recipe->wanted, &standing->place,
-                       b->is->most_records ? b->is->most_records - standing->n_records : UINT64_MAX, fault))
-    return false;
+  if (!open_reader(b, fault)) return false;
   bool good = nxd_workers_open(&b->workers, b->is->recipe, (const char *const *)b->is->files->paths,
                                count_workers(b->is->n_workers), fault) &&
               work(b, fault);

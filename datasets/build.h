@@ -7,6 +7,7 @@
 
 #include "datasets/files.h"
 #include "datasets/maker.h"
+#include "datasets/pieces.h"
 #include "datasets/writer.h"
 
 typedef struct nxd_build {
@@ -15,6 +16,7 @@ typedef struct nxd_build {
   const char *prefix;
   const char *tokenizer; /* the recipe's file or folder; NULL or "": none */
   const char *key;       /* of inputs and recipe: an unfinished build of the same key is gone on with */
+  nxd_piece piece;       /* of all records */
   uint64_t most_records; /* that are read, from the first; 0: all */
   uint32_t n_workers;    /* 0: one for each core */
   bool skip;             /* malformed records are left out; else the first ends the build */

@@ -108,7 +108,7 @@ static int build(const build_options *o, const nxd_files *files, const nxd_recip
   char key[65];
   nxr_fault fault = {""};
   nxd_standing standing;
-  nxd_key_of(files, recipe, o->tokenizer, o->template, o->limit, o->on_error == 1, key);
+  nxd_key_of(files, recipe, o->tokenizer, o->template, o->limit, &(nxd_piece){0}, o->on_error == 1, key);
   const nxd_build is = {.files = files,
                         .recipe = recipe,
                         .prefix = prefix,

@@ -38,8 +38,8 @@ static void add_unsaid(struct sha256_ctx *state, const nxt_unsaid *said) {
   add_number(state, said->n_special);
 }
 
-void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *tokenizer,
-                const char *template, uint64_t most_records, bool skip, char key[65]) {
+void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *tokenizer, const char *template,
+                uint64_t most_records, const nxd_piece *piece, bool skip, char key[65]) {
   struct sha256_ctx state;
   uint8_t digest[SHA256_DIGEST_SIZE];
   sha256_init(&state);
@@ -54,6 +54,8 @@ void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *to
                              (int64_t)recipe->vocab, (int64_t)most_records, skip, recipe->encoding,
                              recipe->all_tokens, (int64_t)recipe->prompt_tokens, recipe->keep_end};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) add_number(&state, numbers[i]);
+  const int64_t pieces[] = {(int64_t)piece->seed, piece->n, piece->which};
+  for (size_t i = 0; piece->n > 0 && i < sizeof pieces / sizeof *pieces; i++) add_number(&state, pieces[i]);
   sha256_digest(&state, sizeof digest, digest);
   nx_hex(digest, key);
 }

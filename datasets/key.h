@@ -6,8 +6,9 @@
 
 #include "datasets/files.h"
 #include "datasets/maker.h"
+#include "datasets/pieces.h"
 
 void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *tokenizer, const char *template,
-                uint64_t most_records, bool skip, char key[65]);
+                uint64_t most_records, const nxd_piece *piece, bool skip, char key[65]);
 
 #endif

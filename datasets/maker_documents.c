@@ -48,10 +48,11 @@ const nxd_maker_kind nxd_make_documents = {"documents", false, make_document, 1}
 
 enum { NO_LABEL = -100 };
 
-/* Labels stand beside the tokens that they are, or, shifted, beside those before: the first label tells. */
+/* Labels stand beside the tokens that they are, or, shifted, beside those before: the first label tells
+ * that stands between two tokens which are not the same. */
 static bool are_shifted(const int64_t *tokens, const int64_t *labels, size_t n) {
   for (size_t i = 0; i + 1 < n; i++)
-    if (labels[i] != NO_LABEL) return labels[i] == tokens[i + 1];
+    if (labels[i] != NO_LABEL && tokens[i] != tokens[i + 1]) return labels[i] == tokens[i + 1];
   return false;
 }
 

@@ -124,6 +124,7 @@ bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_worker
                         .prefix = nx_plan_string(plan, recipe->prefix),
                         .tokenizer = tokenizer,
                         .key = key,
+                        .piece = {recipe->seed, recipe->pieces, recipe->piece},
                         .most_records = recipe->records,
                         .n_workers = n_workers,
                         .force = true,
@@ -135,7 +136,7 @@ bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_worker
               nxd_recipe_open(&made, tokenizer, eod, false, fault) &&
               nxd_recipe_open_style(&made, tokenizer, template, &style, fault);
   if (good) {
-    nxd_key_of(&files, &made, tokenizer, template, recipe->records, false, key);
+    nxd_key_of(&files, &made, tokenizer, template, recipe->records, &is.piece, false, key);
     good = build(&is, fault);
   }
   nxj_style_close(&style);

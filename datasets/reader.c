@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/reader.h"
 
+#include <stdlib.h>
+
 enum { BATCH_BYTES = 1 << 20, BATCH_RECORDS = 4096 };
 
 static bool open_next(nxd_reader *reader, nxr_fault *fault) {
@@ -49,8 +51,45 @@ bool nxd_reader_fill(nxd_reader *reader, nxd_batch *batch, nxr_fault *fault) {
     if (given == NXD_FAILED) return false;
     if (given == NXD_AT_END) break;
     if (!batch->records[batch->n - 1].goes_on) reader->n_left--;
+    if (reader->chosen && !reader->chosen[reader->n_read++]) batch->n--;
   }
   return true;
+}
+
+/* Passes over records, up to a place, or all; how many there were. */
+static bool pass_over(nxd_reader *reader, const nxd_place *place, uint64_t *n, nxr_fault *fault) {
+  nxd_batch batch = {0};
+  nxd_given given = NXD_GIVEN;
+  bool ends = place != NULL, at_place = false;
+  for (*n = 0; given == NXD_GIVEN && !at_place; *n += given == NXD_GIVEN) {
+    const nxd_place *is = &reader->place;
+    at_place = ends && (is->file > place->file ||
+                        (is->file == place->file && is->offset >= place->offset && is->line >= place->line));
+    if (at_place) break;
+    nxd_batch_empty(&batch);
+    given = read_record(reader, &batch, fault);
+  }
+  nxd_batch_free(&batch);
+  return given != NXD_FAILED;
+}
+
+bool nxd_reader_open_piece(nxd_reader *reader, const nxd_files *files, const nxd_wanted *wanted,
+                           const nxd_place *place, const nxd_piece *piece, nxr_fault *fault) {
+  const nxd_place start = {0};
+  uint64_t n = 0;
+  bool good = nxd_reader_open(reader, files, wanted, &start, UINT64_MAX, fault) &&
+              pass_over(reader, NULL, &n, fault);
+  nxd_reader_close(reader);
+  uint8_t *chosen = good ? nxd_piece_choose(piece, n) : NULL;
+  if (good && chosen == NULL) good = nxr_fault_set(fault, "out of memory");
+  if (!good || !nxd_reader_open(reader, files, wanted, &start, UINT64_MAX, fault)) {
+    free(chosen);
+    return false;
+  }
+  reader->chosen = chosen;
+  if (pass_over(reader, place, &reader->n_read, fault)) return true;
+  nxd_reader_close(reader);
+  return false;
 }
 
 uint64_t nxd_reader_used(const nxd_reader *reader) {
@@ -59,4 +98,6 @@ uint64_t nxd_reader_used(const nxd_reader *reader) {
 
 void nxd_reader_close(nxd_reader *reader) {
   nxd_input_close(&reader->input);
+  free(reader->chosen);
+  reader->chosen = NULL;
 }

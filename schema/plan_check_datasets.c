@@ -99,6 +99,7 @@ static bool check_recipe(const nx_plan *plan, uint32_t index, nx_fault *fault) {
       (recipe->flags & ~flags) != 0 || recipe->prompt_tokens > INT32_MAX || recipe->vocab == 0 ||
       recipe->vocab > INT32_MAX || recipe->tokens > INT32_MAX || recipe->records > INT64_MAX ||
       (made_up && (recipe->tokens == 0 || recipe->records == 0)) ||
+      (recipe->pieces ? recipe->piece >= recipe->pieces || made_up : recipe->piece != 0) ||
       made_up != (plan->strings[recipe->input] == '\0'))
     return fail(plan, recipe, fault, "recipe", index, "is malformed");
   return index == 0 || recipe[-1].prefix < recipe->prefix ||

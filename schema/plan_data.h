@@ -122,7 +122,9 @@ typedef struct nx_recipe {
   uint64_t vocab;     /* token ids are below it */
   uint64_t
       prompt_tokens; /* that stay of a prompt where its answers do not fit behind all of it; of preferences */
+  uint64_t seed;         /* of the shuffle of all records, which are cut into pieces then */
+  uint32_t pieces, piece; /* of which this one is read; 0 pieces: all records are, in no other order */
 } nx_recipe;
-_Static_assert(sizeof(nx_recipe) == 72, "plan recipe");
+_Static_assert(sizeof(nx_recipe) == 88, "plan recipe");
 
 #endif

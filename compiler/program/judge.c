@@ -292,6 +292,18 @@ static bool judge_growth(const nxc_settings *s, nxc_sink *sink, const nxc_traini
   return nxc_demands_check(s, sink, &demand, 1);
 }
 
+/* Which piece of how many: one list may say what another one, of other datasets, does not have. */
+static bool judge_pieces(const nxc_settings *s, nxc_sink *sink, const nxc_datasets *sets) {
+  for (uint32_t i = 0; i < sets->n; i++)
+    for (uint32_t k = 0; k < sets->sets[i].record.n_sources; k++) {
+      const nxc_recipe *recipe = sets->sets[i].sources[k].recipe;
+      bool met = !recipe || recipe->record.pieces == 0 || recipe->record.piece < recipe->record.pieces;
+      const nxc_demand demand = {met, NX_SETTING_DATA_PIECE, "NX3028", "a dataset has fewer pieces"};
+      if (!nxc_demands_check(s, sink, &demand, 1)) return false;
+    }
+  return true;
+}
+
 /* The systems pass over names that they do not know: so does this, but not in silence. */
 static void judge_modules(const nxc_settings *s, nxc_sink *sink, const nxc_recomputation *r) {
   for (size_t i = 0; i < r->n_modules; i++)
@@ -308,8 +320,9 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
   bool named = judge_names(settings, sink, t), grouped = judge_groups(settings, sink);
   bool grown = judge_growth(settings, sink, t), paired = nxc_pairs_judge(settings, sink, t);
   grouped = judge_prediction(settings, sink, t) && grouped;
+  grouped = judge_pieces(settings, sink, &t->datasets) && grouped;
   grouped = nxc_evaluations_judge(settings, sink, &t->evaluations) && grouped;
   grouped = nxc_plateau_judge(settings, sink, &t->plateau) && grouped;
-  return nxc_adapters_judge(settings, sink, t) && judge_pipeline(settings, sink, t) && formed && mixed && named &&
-         grouped && grown && paired;
+  return nxc_adapters_judge(settings, sink, t) && judge_pipeline(settings, sink, t) && formed && mixed &&
+         named && grouped && grown && paired;
 }

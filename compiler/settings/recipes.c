@@ -51,6 +51,11 @@ static nxc_recipe read(const nxc_settings *s, size_t kind, const char *path, siz
                               .tokens = number_at(s, NX_SETTING_DATA_DOCUMENT_TOKENS, index),
                               .records = number_at(s, NX_SETTING_DATA_DOCUMENTS, index),
                               .vocab = (uint64_t)nxc_int_or(s, NX_SETTING_MODEL_VOCAB, 0)};
+  if (!made_up) recipe.record.pieces = (uint32_t)number_at(s, NX_SETTING_DATA_PIECES, index);
+  if (recipe.record.pieces > 0) {
+    recipe.record.piece = (uint32_t)number_at(s, NX_SETTING_DATA_PIECE, index);
+    recipe.record.seed = (uint64_t)nxc_int_or(s, NX_SETTING_RUN_SEED, 0);
+  }
   if (nxc_flag(s, NX_SETTING_DATA_APPEND_EOD)) recipe.record.flags |= NX_RECIPE_APPEND_EOD;
   if (nxc_is(s, NX_SETTING_DATA_LOSS_ON, "all")) recipe.record.flags |= NX_RECIPE_ALL_TOKENS;
   if (nxc_flag(s, NX_SETTING_DATA_CUT)) recipe.record.flags |= NX_RECIPE_CUT;
@@ -96,6 +101,8 @@ static void name(const nxc_settings *s, const char *path, nxc_recipe *recipe) {
                        recipe->template, is->flags, is->tokens, is->records, is->vocab);
   if (is->kind == NX_RECIPE_PREFERENCES)
     all = nxc_arena_printf(arena, "%s\n%s\n%" PRIu64, all, recipe->rejected, is->prompt_tokens);
+  if (is->pieces > 0)
+    all = nxc_arena_printf(arena, "%s\n%u %u %" PRIu64, all, is->piece, is->pieces, is->seed);
   if (recipe->tokenizer[0] != '\0') all = nxc_arena_printf(arena, "%s%s", all, unsaid(s));
   char hex[65];
   nx_sha256_hex(all, strlen(all), hex);

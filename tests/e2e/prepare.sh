@@ -102,6 +102,25 @@ done >shown
 [ "$(ls made/digits-*.idx | wc -l)" -eq 2 ] && [ "$(cat shown)" = '49 50 97 97 49 50 97 256 97 97 256 97 ' ]
 report 'is prepared with the pattern that the plan says, and with another under another name' $?
 
+# A piece of a dataset that was shuffled, as xorl cuts it: of 23 records those that datasets takes with seed 42, and
+# one that has none.
+awk 'BEGIN { for (i = 0; i < 23; i++) printf "{\"input_ids\": [%d, 1, 2], \"labels\": [%d, 1, 2]}\n", i, i }' >rows.jsonl
+piece() { # NAME SHARDS INDEX
+  cat >"$1.yaml" <<END
+model: {model_path: $recorded/families/llama, attn_implementation: native}
+data: {datasets: [{path: rows.jsonl, type: tokenized, shards: $2, shards_idx: $3}], sample_packing_sequence_len: 33}
+train: {output_dir: $1, init_device: meta, micro_batch_size: 1, gradient_accumulation_steps: 1, max_steps: 3, lr: 1e-3, seed: 42}
+END
+  "$nxcfg" plan "$1.yaml" --world-size 1 -o "$1.plan" >out 2>&1
+}
+piece last 4 3 && expect 'a piece of records is prepared' 0 'documents  *5$' "$nxdata" prepare last.plan
+last=$(ls -t last_prepared_dataset/rows-*.idx | head -n 1)
+[ "$("$nxdata" show "$last" | grep -v '^---' | cut -d ' ' -f 1 | tr '\n' ' ')" = '1 4 8 13 20 ' ]
+report 'those that datasets takes' $?
+piece none 30 25 && expect 'a piece without records is told' 1 'piece 25 of 30 of .*rows.jsonl has no record' "$nxdata" prepare none.plan
+! piece beyond 4 4 && grep -q 'NX2991' out
+report 'one that is not there, too' $?
+
 # A file of xorl as it is: experts as the config.json beside its weights says, over two ranks, from those weights.
 cat >xorl.yaml <<END
 model: {model_path: $recorded/families/qwen3_moe, attn_implementation: native}
