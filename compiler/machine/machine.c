@@ -319,8 +319,8 @@ const nxc_machine *nxc_machine_read(nxc_arena *arena, const char *path, nxc_sink
       {"products", read_products, machine->products, host},
       {"memory_bandwidth", read_rate, &machine->bandwidth, host},
       {"device", read_device, &machine->device, false},
-      {"inside", read_link, &machine->inside, false},
-      {"between", read_link, &machine->between, false},
+      {"inside", read_link, &machine->inside, !host}, /* any layout is estimated on a device */
+      {"between", read_link, &machine->between, !host},
       {"overlap", read_overlap, &machine->overlap, false},
   };
   machine->name = path;
