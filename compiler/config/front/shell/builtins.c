@@ -144,9 +144,13 @@ static void set_shell_options(nxc_shell *s, const call *c) {
   s->state.status = changes ? NXC_YES : NXC_MAYBE;
 }
 
+enum { MOST_SHIFTED = 1000 };
+
 static void shift(nxc_shell *s, const call *c) {
-  size_t n = c->n_words > 1 ? strtoul(string(s, &c->words[1]), NULL, 10) : 1;
+  size_t n = c->n_words > 1 ? strtoul(string(s, &c->words[1]), NULL, 10) : 1, n_asked = n;
   if (n > s->state.n_arguments) n = s->state.n_arguments;
+  bool loops = s->frame != NULL && s->frame->loop; /* who knows how often */
+  if (!s->state.arguments_known && !loops && n_asked <= MOST_SHIFTED) s->state.n_shifted += n_asked - n;
   if (n > 0) s->state.arguments += n;
   s->state.n_arguments -= n;
 }

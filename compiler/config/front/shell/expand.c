@@ -83,7 +83,8 @@ static void put_computed(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell
   } else {
     nxc_text output = nxc_shell_run_taken(s, part->command);
     bool folder = nxc_text_any(&output, NXC_MARK_FOLDER); /* which is unknown as well */
-    if (!folder && nxc_text_all(&output, NXC_MARK_UNKNOWN)) put_unknown(s, fields, &part->text, quoted);
+    bool named = folder || nxc_text_any(&output, NXC_MARK_ARGUMENT);
+    if (!named && nxc_text_all(&output, NXC_MARK_UNKNOWN)) put_unknown(s, fields, &part->text, quoted);
     else if (quoted || !divides) nxc_shell_put(s, fields, &output, quoted);
     else nxc_shell_put_divided(s, fields, &output, false);
   }

@@ -203,7 +203,7 @@ static bool print_folder(nxc_shell *s, const call *c, nxc_text *output) {
 /* realpath and readlink -f: the same file, for what opens it. */
 static bool print_path(nxc_shell *s, const call *c, nxc_text *output) {
   const nxc_text *path = &c->words[c->n_words - 1];
-  if (!nxc_text_any(path, NXC_MARK_FOLDER)) return false;
+  if (!nxc_text_any(path, NXC_MARK_FOLDER) && !nxc_text_any(path, NXC_MARK_ARGUMENT)) return false;
   nxc_text_append(s->arena, output, path);
   return true;
 }

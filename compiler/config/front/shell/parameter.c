@@ -49,7 +49,7 @@ static bool find_special(nxc_shell *s, const char *name, const nxc_text *written
   if (isdigit((unsigned char)*name) && strcmp(name, "0") != 0) {
     size_t number = strtoul(name, NULL, 10);
     if (number >= 1 && number <= state->n_arguments) add(s, to, "0", state->arguments[number - 1]);
-    else if (!state->arguments_known) to->missing = s->assumes = nxc_shell_ask(s, number);
+    else if (!state->arguments_known) to->missing = s->assumes = nxc_shell_ask(s, number + state->n_shifted);
   } else if (*name == '@' || *name == '*') {
     to->list = true;
     to->set = state->n_arguments > 0;
@@ -333,7 +333,12 @@ static void put_missing(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_
   bool argument = isdigit((unsigned char)*name), given = nxc_shell_is_given(name);
   unsigned char marks = argument ? NXC_MARK_ARGUMENT : given || s->sources ? 0 : NXC_MARK_UNDEFINED;
   if (list && argument) return;
-  put_unknown(s, fields, &part->text, quoted, list, marks);
+  nxc_text text = part->text;
+  if (argument && s->state.n_shifted > 0) { /* as it was called before the shift, or two were one */
+    const char *first = nxc_arena_printf(s->arena, "$%zu", strtoul(name, NULL, 10) + s->state.n_shifted);
+    text = nxc_text_from(s->arena, first, strlen(first), part->text.origins[0], 0);
+  }
+  put_unknown(s, fields, &text, quoted, list, marks);
 }
 
 void nxc_shell_put_parameter(nxc_shell *s, nxc_shell_fields *fields, const nxc_shell_part *part, bool quoted,

@@ -53,6 +53,7 @@ typedef struct nxc_shell_state {
   const nxc_text *arguments; /* $1 and on */
   size_t n_arguments;
   bool arguments_known;
+  size_t n_shifted; /* of those that are not known: $1 is the first behind them */
   size_t option_at; /* of getopts: its next letter in a word that holds several; 0: the first */
   bool drops_patterns; /* nullglob: a pattern of paths that fits none is no word */
   nxc_text output; /* of the commands whose output is taken */
