@@ -5,8 +5,13 @@
 #include "runtime/world/world.h"
 #include "schema/normal.h"
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
+
+enum { BEAT_ROWS = 4096 /* between two signs of life */ };
 
 /* Numbers of a row of a tensor from column 4 x column4 on, n4 times four. The bits are the same whatever
  * vectors they are made in (schema/normal.h). */
@@ -94,28 +99,56 @@ static bool is_held(const nxr_pieces *pieces, uint32_t index) {
   return false;
 }
 
-static bool init_piece(const nxr_pieces *pieces, uint32_t index, nxr_orthogonal *matrix, float *values,
-                       void *room) {
-  const nx_piece *piece = &pieces->plan->pieces[index];
+/* What a thread writes a row in. */
+typedef struct row_room {
+  float *values;
+  void *room;
+} row_room;
+
+/* A piece whose rows are made one by one, in any order. */
+typedef struct making {
+  const nxr_pieces *pieces;
+  uint32_t index, tensor_id;
+  const nxr_orthogonal *matrix; /* NULL: not made of one */
+} making;
+
+static void init_row(const making *m, int64_t row, const row_room *room) {
+  const nx_piece *piece = &m->pieces->plan->pieces[m->index];
   const nxr_greatest most = greatest(piece);
-  uint32_t tensor_id =
-      (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, piece->chunk);
-  uint64_t seed = pieces->plan->run->seed;
-  bool orthogonal = piece->init == NX_INIT_ORTHOGONAL && is_held(pieces, index);
-  if (orthogonal &&
-      !nxr_orthogonal_make(matrix, seed, tensor_id, piece->logical_rows, piece->logical_columns))
-    return false;
-  for (int64_t row = 0; row < piece->rows; row++) {
-    nxr_span span = nxr_pieces_row(pieces, NXR_PARAM, index, row);
+  nxr_span span = nxr_pieces_row(m->pieces, NXR_PARAM, m->index, row);
+  if (span.n == 0) return;
+  span = nxr_pieces_elements(m->pieces, m->index, &span);
+  if (piece->init == NX_INIT_NORMAL || piece->init == NX_INIT_UNIFORM)
+    draw_row(m->pieces->plan->run->seed, m->tensor_id, piece, &span, room->values);
+  else if (m->matrix) take_row(m->matrix, piece, &span, room->values);
+  else
+    for (int64_t i = 0; i < span.n; i++) room->values[i] = piece->init == NX_INIT_ONES ? 1.0f : 0.0f;
+  nxr_pieces_set(m->pieces, m->index, row, room->values, &most, room->room);
+}
+
+/* By as many threads as there are rooms. */
+static bool init_piece(const nxr_pieces *pieces, uint32_t index, nxr_orthogonal *matrix,
+                       const row_room *rooms, uint32_t n_rooms) {
+  const nx_piece *piece = &pieces->plan->pieces[index];
+  making m = {.pieces = pieces,
+              .index = index,
+              .tensor_id =
+                  (uint32_t)nx_constant_value(pieces->plan, piece->tensor_id, pieces->rank, piece->chunk)};
+  if (piece->init == NX_INIT_ORTHOGONAL && is_held(pieces, index)) {
+    if (!nxr_orthogonal_make(matrix, pieces->plan->run->seed, m.tensor_id, piece->logical_rows,
+                             piece->logical_columns))
+      return false;
+    m.matrix = matrix;
+  }
+  for (int64_t first = 0; first < piece->rows; first += BEAT_ROWS) {
+    int64_t end = piece->rows - first < BEAT_ROWS ? piece->rows : first + BEAT_ROWS;
     nxr_world_beat();
-    if (span.n == 0) continue;
-    span = nxr_pieces_elements(pieces, index, &span);
-    if (piece->init == NX_INIT_NORMAL || piece->init == NX_INIT_UNIFORM)
-      draw_row(seed, tensor_id, piece, &span, values);
-    else if (orthogonal) take_row(matrix, piece, &span, values);
-    else
-      for (int64_t i = 0; i < span.n; i++) values[i] = piece->init == NX_INIT_ONES ? 1.0f : 0.0f;
-    nxr_pieces_set(pieces, index, row, values, &most, room);
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(n_rooms) schedule(static)
+    for (int64_t row = first; row < end; row++) init_row(&m, row, &rooms[omp_get_thread_num()]);
+#else
+    for (int64_t row = first; row < end; row++) init_row(&m, row, rooms);
+#endif
   }
   return true;
 }
@@ -133,16 +166,36 @@ void nxr_init_adapter(const nxr_pieces *pieces, uint32_t index, bool first, uint
   }
 }
 
+static void rooms_free(row_room *rooms, uint32_t n_rooms) {
+  for (uint32_t i = 0; rooms && i < n_rooms; i++) {
+    free(rooms[i].values);
+    free(rooms[i].room);
+  }
+  free(rooms);
+}
+
+static row_room *rooms_new(const nx_plan *plan, uint32_t n_rooms) {
+  size_t widest = nxr_pieces_widest(plan);
+  row_room *rooms = calloc(n_rooms, sizeof *rooms);
+  bool enough = rooms != NULL;
+  for (uint32_t i = 0; enough && i < n_rooms; i++) {
+    rooms[i] = (row_room){malloc(widest * sizeof(float)), malloc(widest * sizeof(float))};
+    enough = rooms[i].values && rooms[i].room;
+  }
+  if (enough) return rooms;
+  rooms_free(rooms, n_rooms);
+  return NULL;
+}
+
 bool nxr_init_weights(const nxr_pieces *pieces, nxr_fault *fault) {
   const nx_plan *plan = pieces->plan;
-  size_t widest = nxr_pieces_widest(plan);
-  float *values = malloc(widest * sizeof *values), *room = malloc(widest * sizeof *room);
+  uint32_t n_rooms = pieces->backend->host_addressable ? plan->run->n_threads : 1;
+  row_room *rooms = rooms_new(plan, n_rooms);
   nxr_orthogonal matrix = {0};
-  bool enough = values && room;
+  bool enough = rooms != NULL;
   for (uint32_t i = 0; enough && i < plan->n[NX_SECTION_PIECES]; i++)
-    enough = init_piece(pieces, i, &matrix, values, room);
+    enough = init_piece(pieces, i, &matrix, rooms, n_rooms);
   nxr_orthogonal_free(&matrix);
-  free(values);
-  free(room);
+  rooms_free(rooms, n_rooms);
   return enough || nxr_fault_set(fault, "out of memory");
 }
