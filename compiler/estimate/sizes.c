@@ -153,6 +153,7 @@ static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_size
   z->zero = sharding->stage;
   z->reshards = sharding->reshard_after_forward;
   z->bucket = (double)sharding->bucket_elements;
+  z->reduce_once = flag(s, NX_SETTING_REDUCE_ONCE);
   z->overlap_reduce = sharding->overlap_reduce;
   z->overlap_gather = sharding->overlap_gather;
   z->overlap_experts = flag(s, NX_SETTING_MOE_OVERLAP);

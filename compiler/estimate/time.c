@@ -26,16 +26,16 @@ static void add_gathers(const nxc_clock *c, nxc_passes *p, double elements, nxc_
   double copied = c->traits.copies_gathered * elements;
   double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * copied);
   double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * copied) + (z->reshards ? copy : 0);
-  double often = c->traits.gathers_once ? 1 / z->micro_batches : 1;
+  double once = 1 / z->micro_batches, often = c->traits.gathers_once ? once : 1;
+  double divides = c->traits.reduces_once ? once : often;
   double again = z->reshards ? gather : 0, back_s = nxc_pass_s(&p->backward);
   double under = c->traits.hides_gather * nxc_pass_s(&p->forward),
          under_back = c->traits.hides_gather * back_s;
   double under_scatter =
       fmax(0, c->device->hidden_sums * c->traits.hides_reduce * back_s - again); /* one link carries both */
-  double exposed =
-      nxc_exposed_s(c, again, under_back) + nxc_exposed_s(c, z->trained * scatter, under_scatter);
+  double scatters = divides * nxc_exposed_s(c, z->trained * scatter, under_scatter);
   p->forward.parts[NXC_SPENT_DATA] += often * (nxc_exposed_s(c, gather, under) + copy);
-  p->backward.parts[NXC_SPENT_DATA] += often * (exposed + copy_back);
+  p->backward.parts[NXC_SPENT_DATA] += often * (nxc_exposed_s(c, again, under_back) + copy_back) + scatters;
 }
 
 /* Of ZeRO-3 with copies (HSDP): what the ranks of each have summed is summed over the copies. */
@@ -43,7 +43,8 @@ static double copies_s(const nxc_clock *c, double hidden_s) {
   const nxc_sizes *z = c->z;
   double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
   double both = 2 * nxc_gather_s(c->machine, c->copies, z->trained * z->reduce_bytes * elements);
-  return fmax(both * (1 - c->device->hidden_sums * c->traits.hides_reduce), both - hidden_s);
+  double often = c->traits.copies_once ? 1 : z->micro_batches;
+  return often * fmax(both * (1 - c->device->hidden_sums * c->traits.hides_reduce), both - hidden_s);
 }
 
 /* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
