@@ -105,7 +105,8 @@ static void add_scores(const nxc_clock *c, nxc_passes *p, double keys, double sh
   double fill = z->head_dim / (z->head_dim + c->device->depth / 2) * (fmod(z->head_dim, 8) == 0 ? 1 : 0.25);
   double speed = c->device->peak * c->device->efficiency * fill;
   double scores = heads * queries * keys;
-  double moved = scores * (4 * z->compute_bytes + z->attention_dropout * (1 + 2 * z->compute_bytes));
+  double moved = scores * ((4 + c->traits.more_scores) * z->compute_bytes +
+                           z->attention_dropout * (1 + 2 * z->compute_bytes));
   p->forward.parts[NXC_SPENT_ATTENTION] += flops / speed + nxc_moved_s(c->device, moved);
   p->backward.parts[NXC_SPENT_ATTENTION] += 2 * flops / speed + nxc_moved_s(c->device, moved);
 }
@@ -114,6 +115,13 @@ static void add_scores(const nxc_clock *c, nxc_passes *p, double keys, double sh
 
 static void add_pointwise(const nxc_clock *c, nxc_passes *p, double elements) {
   double seconds = c->traits.pointwise_passes * nxc_moved_s(c->device, elements * c->z->compute_bytes);
+  p->forward.parts[NXC_SPENT_POINTWISE] += seconds;
+  p->backward.parts[NXC_SPENT_POINTWISE] += 1.7 * seconds;
+}
+
+/* What operators move that one kernel would not. */
+static void add_separate(const nxc_clock *c, nxc_passes *p, double elements) {
+  double seconds = nxc_moved_s(c->device, elements * c->z->compute_bytes);
   p->forward.parts[NXC_SPENT_POINTWISE] += seconds;
   p->backward.parts[NXC_SPENT_POINTWISE] += 1.7 * seconds;
 }
@@ -127,10 +135,13 @@ static void add_stream(const nxc_clock *c, nxc_passes *p) {
   add_pointwise(c, p, 4 * stream); /* two norms */
   end_module(c, p, &before, "layernorm");
   add_pointwise(c, p, 6 * stream + 2 * heads);
+  double rotated = z->tokens * (z->heads + z->kv_heads) * z->head_dim / z->tensor;
+  add_separate(c, p, c->traits.more_stream * stream + c->traits.more_heads * rotated);
 }
 
 static void add_activation(const nxc_clock *c, nxc_passes *p, double rows, double width) {
   add_pointwise(c, p, rows * width * (2 + c->z->gates));
+  add_separate(c, p, rows * width * c->traits.more_activation);
 }
 
 /* ---- exchanges within a layer ---- */

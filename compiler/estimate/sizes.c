@@ -147,6 +147,24 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   z->scores = z->sparse * z->sparse_keys + (z->flash > 0 ? 0 : (1 - z->sparse) * z->sequence);
 }
 
+static bool is_separate(const nxc_settings *s, const char *kernel) {
+  size_t n = 0;
+  const nxc_value *kernels =
+      nxc_has(s, NX_SETTING_KERNELS_SEPARATE) ? nxc_list(s, NX_SETTING_KERNELS_SEPARATE, &n) : NULL;
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(kernels[i].text, kernel) == 0) return true;
+  return false;
+}
+
+static void read_kernels(const nxc_settings *s, nxc_sizes *z) {
+  z->biased = flag(s, NX_SETTING_MODEL_BIAS);
+  z->separate_norm = is_separate(s, "norm");
+  z->separate_rope = is_separate(s, "rope");
+  z->separate_softmax = is_separate(s, "softmax");
+  z->separate_activation = is_separate(s, "activation");
+  z->separate_residual = is_separate(s, "residual");
+}
+
 static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_sizes *z) {
   const nxc_sharding *sharding = &t->sharding;
   double of_stage = z->data * z->context, experts = z->world / (z->pipeline * z->expert * z->expert_tensor);
@@ -184,6 +202,7 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   read_copies(&t->layout, &z);
   read_batch(t, &z);
   read_precision(&t->types, settings, &z);
+  read_kernels(settings, &z);
   read_sharding(t, settings, &z);
   read_recompute(&t->recomputation, &z);
   read_offload(settings, &z);

@@ -38,6 +38,10 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
 /* TRAIT(name, default, meaning) */
 #define NXC_TRAITS(TRAIT)                                                                                    \
   TRAIT(pointwise_passes, 1, "how often a tensor between products is read and written, beside the least")    \
+  TRAIT(more_stream, 0, "elements moved for each one of the residual stream, beside those of fused kernels") \
+  TRAIT(more_heads, 0, "the same for each one of queries and keys")                                          \
+  TRAIT(more_activation, 0, "the same for each one of the network's width")                                  \
+  TRAIT(more_scores, 0, "the same for each score that is stored")                                            \
   TRAIT(attention, 1, "speed of the attention, beside the best that the machine has")                        \
   TRAIT(hides_tensor, 0, "share of tensor-parallel communication beneath products")                          \
   TRAIT(hides_reduce, 0, "share of the reduction of gradients beneath the backward pass")                    \

@@ -242,14 +242,15 @@ static void join_refusals(nxc_refusal *last, const nxc_refusal *before, size_t n
 }
 
 nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice *choice, nxc_arena *arena) {
-  nxc_said last = {0};
+  nxc_said first = {0};
   size_t n_said = 0;
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     if ((ways[i].drops && !speaker->has_places) || (ways[i].pins && !speaker->has_references)) continue;
-    const nxc_refusal before = last.refused;
-    last = say(speaker, space, choice, &ways[i], arena);
-    if (last.refused.message == NULL) return last;
-    join_refusals(&last.refused, &before, n_said++);
+    nxc_said said = say(speaker, space, choice, &ways[i], arena);
+    if (said.refused.message == NULL) return said;
+    join_refusals(&said.refused, &first.refused, n_said);
+    if (n_said++ == 0) first = said;
+    first.refused = said.refused;
   }
-  return last;
+  return first;
 }

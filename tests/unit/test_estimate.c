@@ -151,6 +151,33 @@ static void test_chunks(void **unused) {
   program_end(&pieces.c);
 }
 
+/* Gradients that are divided once a step are whole until then; of one micro-batch they never are. */
+static void test_reduced_once(void **unused) {
+  (void)unused;
+#define DIVIDED MODEL "mesh.world=8 optimizer.zero_stage=3 reduce.once=true "
+  estimate whole = estimate_of("nx", MODEL "mesh.world=8 batch.global=64"),
+           once = estimate_of("nx", DIVIDED "batch.global=64"),
+           one = estimate_of("nx", DIVIDED "batch.global=8");
+  double gradients = first_stage(&whole).parts[NXC_PART_GRADIENTS];
+  near_to("whole", first_stage(&once).parts[NXC_PART_GRADIENTS], gradients, 1e-6);
+  assert_true(first_stage(&one).parts[NXC_PART_GRADIENTS] < 0.3 * gradients);
+  program_end(&whole.c);
+  program_end(&once.c);
+  program_end(&one.c);
+}
+
+/* A gate whose activation is an operator of its own is kept behind it too. */
+static void test_separate(void **unused) {
+  (void)unused;
+  estimate fused = estimate_of("megatron", MODEL "model.activation=swiglu"),
+           separate = estimate_of("megatron", MODEL "model.activation=swiglu kernels.separate=[activation]");
+  double more = first_stage(&separate).parts[NXC_PART_ACTIVATIONS] -
+                first_stage(&fused).parts[NXC_PART_ACTIVATIONS];
+  near_to("gate", more, fused.sizes.layers * 2 * fused.sizes.tokens * fused.sizes.ffn, 1e-6);
+  program_end(&fused.c);
+  program_end(&separate.c);
+}
+
 /* DeepSeek-V2's attention, of its paper (arXiv:2405.04434): hidden 5120, 128 heads of 128 + 64, values 128,
  * ranks 1536 and 512. Down 5120 * (1536 + 512 + 64), up 1536 * 128 * 192 and 512 * 128 * 256, out 128 * 128 *
  * 5120. */
@@ -172,6 +199,8 @@ int main(void) {
       cmocka_unit_test(test_adapters),
       cmocka_unit_test(test_quantized),
       cmocka_unit_test(test_chunks),
+      cmocka_unit_test(test_reduced_once),
+      cmocka_unit_test(test_separate),
       cmocka_unit_test(test_offload),
       cmocka_unit_test(test_latent),
   };

@@ -61,6 +61,24 @@ static void test_copies(void **unused) {
   assert_true(none > first); /* an all-reduce, where parameters are half as wide as what is scattered */
 }
 
+/* What operators move that one kernel would not takes the time of moving it, forward and, 1.7 times, back. */
+static void test_separate(void **unused) {
+  (void)unused;
+  timed fused = time_of("megatron", "h100", MODEL);
+  const nxc_sizes z = fused.e.sizes;
+  double moved = 2.7 * 2 / 2.95e12 * z.tokens * z.layers * z.micro_batches;
+  double rope = spent("megatron", "h100", MODEL "kernels.separate=[rope]", NXC_SPENT_POINTWISE);
+  double norm = spent("xorl", "h100", MODEL "kernels.separate=[norm]", NXC_SPENT_POINTWISE);
+  double least = spent("xorl", "h100", MODEL, NXC_SPENT_POINTWISE);
+  double wanted = moved * 8 * (z.heads + z.kv_heads) * z.head_dim;
+  assert_true(fabs((rope - fused.t.parts[NXC_SPENT_POINTWISE]) / wanted - 1) < 1e-6);
+  assert_true(fabs((norm - least) / (moved * 32 * z.hidden) - 1) < 1e-6);
+#define SCORES MODEL "attention.flash=false "
+  double scores = spent("neox", "a100", SCORES, NXC_SPENT_ATTENTION);
+  assert_true(spent("neox", "a100", SCORES "kernels.separate=[softmax]", NXC_SPENT_ATTENTION) > scores);
+  program_end(&fused.e.c);
+}
+
 /* Products that DTensor divides sum the gradient of their input each for itself, and what it gathers along
  * the sequence is put together by a copy; XLA's go on beneath the products, and lie where they are read. */
 static void test_tensor(void **unused) {
@@ -314,6 +332,7 @@ static void test_host_shapes(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gathers),     cmocka_unit_test(test_copies),   cmocka_unit_test(test_tensor),
+      cmocka_unit_test(test_separate),
       cmocka_unit_test(test_experts),     cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
       cmocka_unit_test(test_casts),       cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
       cmocka_unit_test(test_attention),   cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions),
