@@ -104,6 +104,7 @@ static void write_launcher(nxc_buffer *text, const nxc_value *launch) {
   for (size_t i = 0; i < launch->n_items; i++) {
     const char *name = launch->items[2 * i].text;
     if (strcmp(name, "world") == 0 || strcmp(name, "program") == 0) continue;
+    if (launch->items[2 * i + 1].kind == NXC_MAP) continue; /* options of another launcher, maybe */
     nxc_buffer_puts(text, " ");
     write_option(text, name, &launch->items[2 * i + 1]);
   }

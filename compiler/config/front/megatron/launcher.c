@@ -82,14 +82,18 @@ static void check_launcher(nxc_arguments *to, const nxc_launch *launch) {
 
 /* -- launch and environment ----------------------------------------------------------------------------- */
 
-static nxc_node *section(nxc_arguments *to, const char *name, nxc_span at) {
-  nxc_node *map = nxc_node_child(to->map, name);
+static nxc_node *section_in(nxc_arguments *to, nxc_node *above, const char *name, nxc_span at) {
+  nxc_node *map = nxc_node_child(above, name);
   if (map != NULL) return map;
   nxc_value key = nxc_string_value(name, strlen(name));
   map = nxc_node_new(to->arena, NXC_NODE_MAP, at);
   nxc_node_set_key(map, &key, name, at);
-  nxc_node_append(to->arena, to->map, map);
+  nxc_node_append(to->arena, above, map);
   return map;
+}
+
+static nxc_node *section(nxc_arguments *to, const char *name, nxc_span at) {
+  return section_in(to, to->map, name, at);
 }
 
 static void put_beside(nxc_arguments *to, nxc_node *map, const char *name, const nxc_launch_word *word,
@@ -110,21 +114,63 @@ static bool looks_like_number(const nxc_launch_word *word) {
   return word->unset == NULL && isdigit((unsigned char)*word->text) && strchr(word->text, ':') == NULL;
 }
 
+/* Numbers of ranks and hosts, which settings have. */
+static const struct {
+  const char *name, *key;
+  bool of_torchrun;
+} names[] = {{"nproc-per-node", "nproc-per-node", true},
+             {"nnodes", "nnodes", true},
+             {"ntasks-per-node", "nproc-per-node", false},
+             {"num-gpus", "nproc-per-node", false}, /* of deepspeed */
+             {"num-nodes", "nnodes", false},
+             {"nodes", "nnodes", false},
+             {"N", "nnodes", false}};
+
+/* Whether it says no more than where the ranks meet. */
+static bool is_of_meeting(const char *name) {
+  static const char *const beginnings[] = {"master-", "rdzv-", "node-rank", "address", "jobid"};
+  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+    if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) return true;
+  return false;
+}
+
+static bool is_number_of_ranks(nxc_arena *arena, const char *name, const char *text) {
+  nxc_value number;
+  bool found = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) found = found || strcmp(name, names[i].name) == 0;
+  return found && nxc_text_to_int(arena, text, &number);
+}
+
+/* Options of whatever launches it, for those who compare two files. What is JSON may hold passwords, and is
+ * shown as little as the environment. */
+static void keep_options(nxc_arguments *to, const nxc_launch_words *words) {
+  for (size_t i = 0; i < words->n_items; i++) {
+    const char *text = words->items[i].text, *equals = strchr(text, '=');
+    if (text[0] != '-' || text[1 + (text[1] == '-')] == '\0' || words->items[i].unset != NULL) continue;
+    char *name = nxc_arena_strndup(to->arena, text, equals ? (size_t)(equals - text) : strlen(text));
+    for (char *c = name; *c != '\0'; c++)
+      if (*c == '_' || *c == '.') *c = '-';
+    name += strspn(name, "-");
+    nxc_launch_word value = words->items[i];
+    bool behind = equals == NULL && i + 1 < words->n_items && *words->items[i + 1].text != '-';
+    if (behind) value = words->items[i + 1];
+    if (equals != NULL) value.text = equals + 1;
+    if (*name == '\0' || is_of_meeting(name) || value.unset != NULL) continue;
+    if (is_number_of_ranks(to->arena, name, value.text)) continue;
+    value.from_environment = value.from_environment || strchr(value.text, '{') != NULL;
+    nxc_value shown = behind || equals ? nxc_string_value(value.text, strlen(value.text))
+                                       : (nxc_value){.kind = NXC_BOOL, .boolean = true};
+    nxc_node *launch = section(to, "launch", value.at);
+    put_beside(to, section_in(to, launch, "options", value.at), name, &value, shown);
+  }
+}
+
 /* --nproc_per_node 8, --nnodes=2: numbers only, since torchrun takes words and ranges too; what Slurm is told
  * stands behind it. */
 void nxc_megatron_read_launcher(nxc_arguments *to, const nxc_launch *launch) {
   const nxc_launch_words *words = &launch->launcher;
   check_launcher(to, launch);
-  static const struct {
-    const char *name, *key;
-    bool of_torchrun;
-  } names[] = {{"nproc-per-node", "nproc-per-node", true},
-               {"nnodes", "nnodes", true},
-               {"ntasks-per-node", "nproc-per-node", false},
-               {"num-gpus", "nproc-per-node", false}, /* of deepspeed */
-               {"num-nodes", "nnodes", false},
-               {"nodes", "nnodes", false},
-               {"N", "nnodes", false}};
+  keep_options(to, words);
   for (size_t i = 0; i < words->n_items; i++) {
     const char *text = words->items[i].text, *equals = strchr(text, '=');
     char *name = nxc_arena_strndup(to->arena, text, equals ? (size_t)(equals - text) : strlen(text));
