@@ -227,32 +227,58 @@ static int64_t eigen_round(PLACE real *d, PLACE real *e, PLACE real *turns, int6
   return first;
 }
 
+/* Rounds that one makes before all turn q by them: of each its turns, from where to where, and behind them
+ * how many there are, and where to go on. */
+enum { EIGEN_ROUNDS = 8, EIGEN_N_ROUNDS = 2 * EIGEN_ROUNDS, EIGEN_FIRST, EIGEN_TRIED };
+
+static void eigen_some_rounds(PLACE real *d, PLACE real *e, PLACE real *rounds, PLACE real *spans,
+                              int64_t n) {
+  int64_t first = (int64_t)spans[EIGEN_FIRST], tried = (int64_t)spans[EIGEN_TRIED], made = 0;
+  while (first < n && made < EIGEN_ROUNDS) {
+    const int64_t end = eigen_end(d, e, first, n);
+    if (end == first || tried == EIGEN_MOST_ROUNDS) {
+      first++, tried = 0;
+      continue;
+    }
+    spans[2 * made] = (real)eigen_round(d, e, rounds + made * 2 * n, first, end);
+    spans[2 * made + 1] = (real)end;
+    made++, tried++;
+  }
+  spans[EIGEN_N_ROUNDS] = (real)made, spans[EIGEN_FIRST] = (real)first, spans[EIGEN_TRIED] = (real)tried;
+}
+
+/* Columns of q after one round. */
+static void eigen_turn(PLACE real *q, const PLACE real *turns, int64_t first, int64_t end, int64_t n,
+                       int64_t width) {
+  for (int64_t i = end - 1; i >= first; i--) {
+    PLACE real *x = q + i * n, *y = x + n;
+    const real c = turns[2 * i], s = turns[2 * i + 1];
+    for (int64_t k = 0; k < width; k++) {
+      const real of_x = x[k], of_y = y[k];
+      y[k] = s * of_x + c * of_y;
+      x[k] = c * of_x - s * of_y;
+    }
+  }
+}
+
 /* The rows of q become eigenvectors of the tridiagonal matrix d, e, as its rows were: d are its eigenvalues.
  */
-static void eigen_diagonal(PLACE real *q, PLACE real *vectors, int64_t n) {
-  PLACE real *d = vectors, *e = d + n, *turns = e + n, *stopped = turns + 2 * n;
-  for (int64_t first = 0; first < n; first++)
-    for (int64_t round = 0; round < EIGEN_MOST_ROUNDS; round++) {
-      const int64_t end = eigen_end(d, e, first, n);
-      MEET;
-      if (end == first) break;
-      EACH(only, 1) *stopped = (real)eigen_round(d, e, turns, first, end);
-      MEET;
-      const int64_t last = (int64_t)*stopped;
-      EACH(tile, soap_tiles(n)) {
-        const int64_t width = n - tile * EIGEN_TILE < EIGEN_TILE ? n - tile * EIGEN_TILE : EIGEN_TILE;
-        for (int64_t i = end - 1; i >= last; i--) {
-          PLACE real *x = q + i * n + tile * EIGEN_TILE, *y = x + n;
-          const real c = turns[2 * i], s = turns[2 * i + 1];
-          for (int64_t k = 0; k < width; k++) {
-            const real of_x = x[k], of_y = y[k];
-            y[k] = s * of_x + c * of_y;
-            x[k] = c * of_x - s * of_y;
-          }
-        }
-      }
-      MEET;
+static void eigen_diagonal(PLACE real *q, const eigen_room *room, int64_t n) {
+  PLACE real *d = room->vectors, *e = d + n, *rounds = room->panel, *spans = rounds + EIGEN_ROUNDS * 2 * n;
+  if (n < 2) return;
+  EACH(only, 1) spans[EIGEN_FIRST] = spans[EIGEN_TRIED] = 0;
+  for (int64_t made = 1; made > 0;) {
+    EACH(only, 1) eigen_some_rounds(d, e, rounds, spans, n);
+    MEET;
+    made = (int64_t)spans[EIGEN_N_ROUNDS];
+    EACH(tile, soap_tiles(n)) {
+      const int64_t left = n - tile * EIGEN_TILE, width = left < EIGEN_TILE ? left : EIGEN_TILE;
+      for (int64_t round = 0; round < made; round++)
+        eigen_turn(q + tile * EIGEN_TILE, rounds + round * 2 * n, (int64_t)spans[2 * round],
+                   (int64_t)spans[2 * round + 1], n, width);
     }
+    MEET;
+  }
 }
 
 /* order: which of n numbers is the greatest, the next one, and so on; something of them where one is none. */
@@ -283,7 +309,7 @@ static void eigen_vectors(PLACE real *a, PLACE real *q, const eigen_room *room, 
   EACH(j, n)
     for (int64_t i = 0; i < n; i++) a[j * n + i] = eigen_tile_at(room->tiles, n, j)[i * EIGEN_TILE];
   MEET;
-  eigen_diagonal(a, room->vectors, n);
+  eigen_diagonal(a, room, n);
   eigen_order(room->vectors, order, n);
   EACH(i, n)
     for (int64_t j = 0; j < n; j++) q[i * n + j] = a[(int64_t)order[j] * n + i];
