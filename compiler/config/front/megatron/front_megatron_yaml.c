@@ -244,6 +244,12 @@ static bool is_set(form *f, const nxc_node *node, const char *name, bool opposit
                "%s is a switch, not a list or a map", name);
     return false;
   }
+  if (f->exact && strchr(node->raw, '$') != NULL) {
+    nxc_report(f->to->sink, "NX5903", NXC_SEVERITY_NOTE, node->at, "give that variable a value",
+               "%s is a switch, and what %s stands for is unknown here: it counts as left out", name,
+               node->raw);
+    return false;
+  }
   bool text = f->typed && node->value.kind == NXC_STRING; /* any text but the empty one is true there */
   bool other = f->exact && strcmp(node->raw, "true") != 0 && strcmp(node->raw, "false") != 0;
   bool truth = !text && !other && is_truth(node, true);
