@@ -263,48 +263,56 @@ static nx_workspace device_update(const sized *s) {
 typedef nx_workspace rule(const sized *s);
 
 typedef struct row {
+  nx_op op;
   rule *cpu, *device; /* NULL: nothing */
 } row;
 
-static const row rows[NX_OP_END] = {
-    [NX_OP_attention] = {cpu_attention, NULL},
-    [NX_OP_attention_relative] = {cpu_attention, NULL},
-    [NX_OP_attention_sparse] = {cpu_attention, NULL},
-    [NX_OP_attention_grad] = {cpu_attention, device_delta},
-    [NX_OP_attention_relative_grad] = {cpu_attention, device_delta},
-    [NX_OP_attention_sparse_grad] = {cpu_attention, device_delta},
-    [NX_OP_split_qkv] = {cpu_heads, device_heads},
-    [NX_OP_merge_qkv] = {cpu_heads, device_heads},
-    [NX_OP_split_heads] = {cpu_heads, device_heads},
-    [NX_OP_merge_heads] = {cpu_heads, device_heads},
-    [NX_OP_rotate] = {cpu_heads, device_heads},
-    [NX_OP_split_latent] = {cpu_heads, device_heads},
-    [NX_OP_merge_latent] = {cpu_heads, device_heads},
-    [NX_OP_moe_route] = {cpu_route, device_route},
-    [NX_OP_moe_route_grad] = {cpu_route_grad, NULL},
-    [NX_OP_grouped_matmul] = {cpu_grouped, NULL},
-    [NX_OP_grouped_wgrad] = {cpu_grouped_wgrad, NULL},
-    [NX_OP_rms_norm_grad] = {cpu_norm_grad, device_columns},
-    [NX_OP_layer_norm_grad] = {cpu_norm_grad, device_columns},
-    [NX_OP_scale_norm_grad] = {cpu_norm_grad, device_rows},
-    [NX_OP_bias_grad] = {NULL, device_columns},
-    [NX_OP_embedding_grad] = {cpu_table_grad, NULL},
-    [NX_OP_position_grad] = {cpu_table_grad, NULL},
-    [NX_OP_ce_loss] = {NULL, device_tokens},
-    [NX_OP_norm_sq] = {cpu_squares, device_squares},
-    [NX_OP_count_zeros] = {NULL, device_squares},
-    [NX_OP_fp8_amax] = {NULL, device_squares},
-    [NX_OP_onebit_pack] = {NULL, device_bits},
-    [NX_OP_onebit_sum] = {NULL, device_bits},
-#define ELEMENT(number, name, n_states, meaning) [NX_OP_##name] = {NULL, device_update},
-#define TENSOR(number, name, n_states, meaning) [NX_OP_##name] = {cpu_tensor, device_tensor},
-#define MATRIX(number, name, n_states, meaning) [NX_OP_##name] = {cpu_tensor, device_tensor},
-#include "schema/optimizers.def"
+/* All but the updates. */
+static const row rows[] = {
+    {NX_OP_attention, cpu_attention, NULL},
+    {NX_OP_attention_relative, cpu_attention, NULL},
+    {NX_OP_attention_sparse, cpu_attention, NULL},
+    {NX_OP_attention_grad, cpu_attention, device_delta},
+    {NX_OP_attention_relative_grad, cpu_attention, device_delta},
+    {NX_OP_attention_sparse_grad, cpu_attention, device_delta},
+    {NX_OP_split_qkv, cpu_heads, device_heads},
+    {NX_OP_merge_qkv, cpu_heads, device_heads},
+    {NX_OP_split_heads, cpu_heads, device_heads},
+    {NX_OP_merge_heads, cpu_heads, device_heads},
+    {NX_OP_rotate, cpu_heads, device_heads},
+    {NX_OP_split_latent, cpu_heads, device_heads},
+    {NX_OP_merge_latent, cpu_heads, device_heads},
+    {NX_OP_moe_route, cpu_route, device_route},
+    {NX_OP_moe_route_grad, cpu_route_grad, NULL},
+    {NX_OP_grouped_matmul, cpu_grouped, NULL},
+    {NX_OP_grouped_wgrad, cpu_grouped_wgrad, NULL},
+    {NX_OP_rms_norm_grad, cpu_norm_grad, device_columns},
+    {NX_OP_layer_norm_grad, cpu_norm_grad, device_columns},
+    {NX_OP_scale_norm_grad, cpu_norm_grad, device_rows},
+    {NX_OP_bias_grad, NULL, device_columns},
+    {NX_OP_embedding_grad, cpu_table_grad, NULL},
+    {NX_OP_position_grad, cpu_table_grad, NULL},
+    {NX_OP_ce_loss, NULL, device_tokens},
+    {NX_OP_norm_sq, cpu_squares, device_squares},
+    {NX_OP_count_zeros, NULL, device_squares},
+    {NX_OP_fp8_amax, NULL, device_squares},
+    {NX_OP_onebit_pack, NULL, device_bits},
+    {NX_OP_onebit_sum, NULL, device_bits},
 };
+
+static const row *row_of(uint32_t op) {
+  static const row element = {0, NULL, device_update}, tensor = {0, cpu_tensor, device_tensor}, none = {0};
+  const nx_optimizer_row *update = nx_optimizer_of(op);
+  if (update) return update->kind == NX_ELEMENT ? &element : &tensor;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (rows[i].op == op) return &rows[i];
+  return &none;
+}
 
 nx_workspace nx_workspace_of(const nx_sized_operator *op, nx_target target, uint32_t n_threads) {
   const nx_target_row *found = nx_target_find(target);
+  const row *is = row_of(op->op);
   sized s = {op, n_threads ? n_threads : 1};
-  rule *of = op->op >= NX_OP_END ? NULL : found && found->on_device ? rows[op->op].device : rows[op->op].cpu;
+  rule *of = found && found->on_device ? is->device : is->cpu;
   return of ? of(&s) : (nx_workspace){0, 0};
 }
