@@ -312,7 +312,8 @@ void nxc_init_from_take_model(nxc_binding *binding, bool required) {
   comparison c = {.binding = binding, .of = id, .tell = take};
   if (binding->model_taken || tell_best(&c, newest(binding, folder))) return;
   /* What it goes on from is what it has saved: none yet, or of the model that is given here. */
-  if (nxc_flag(settings, NX_SETTING_CHECKPOINT_RESUME)) return;
+  if (nxc_has(settings, NX_SETTING_CHECKPOINT_RESUME) && nxc_flag(settings, NX_SETTING_CHECKPOINT_RESUME))
+    return;
   bool refused = required && binding->for_nxrun;
   nxc_report(
       binding->sink, "NX1401", refused ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
