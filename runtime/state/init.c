@@ -147,6 +147,7 @@ static bool init_piece(const nxr_pieces *pieces, uint32_t index, nxr_orthogonal 
 #pragma omp parallel for num_threads(n_rooms) schedule(static)
     for (int64_t row = first; row < end; row++) init_row(&m, row, &rooms[omp_get_thread_num()]);
 #else
+    (void)n_rooms;
     for (int64_t row = first; row < end; row++) init_row(&m, row, rooms);
 #endif
   }
