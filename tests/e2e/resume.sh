@@ -41,9 +41,13 @@ plan tensor 'tensor: 2' mixed_precision 'name: adamw, zero_stage: 1'
 plan sgd 'tensor: 1' fp32 'name: sgd, zero_stage: 0'
 plan fp8 'tensor: 2' 'fp32, products: fp8, fp8_history: 3, fp8_amax: max' 'name: adamw, zero_stage: 1'
 plan seed 'tensor: 1' fp32 'name: adamw, zero_stage: 1' 'seed: 2'
+usual=$model
+model=$(printf %s "$usual" | sed 's/kv_heads: 2/kv_heads: 4, checkpoint_names: phi3/') # q, k and v are one tensor
+plan soap 'tensor: 1' fp32 'name: soap, zero_stage: 1'
+model=$usual
 run="$mpiexec -n 2 $nxrun"
 
-for kind in zero tensor sgd fp8; do
+for kind in zero tensor sgd fp8 soap; do
   expect "$kind: a run from start to end" 0 'step 8/8' $run $kind.bin --dir $kind-whole
   expect "$kind: a run that stops" 0 'step 3/8' $run $kind.bin --dir $kind --stop-after 3
   expect "$kind: and goes on" 0 'resumes from .*step-000003' $run $kind.bin --dir $kind --resume

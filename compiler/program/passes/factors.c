@@ -6,6 +6,7 @@
 #include "compiler/program/model/parameters.h"
 #include "compiler/program/passes/matrices.h"
 #include "compiler/program/passes/passes.h"
+#include "compiler/settings/family.h"
 
 /* The atoms that parts of a matrix are on. */
 static uint32_t divided_over(const nxc_graph *graph, const nxc_piece_node *matrix) {
@@ -32,6 +33,13 @@ static void only_on(nxc_graph *graph, nxc_piece_node *piece, uint32_t atoms, uin
   if (n > 1) nxc_rank_number_table(graph, &piece->row_start, atoms, start, false);
 }
 
+/* Parts that a checkpoint has in one tensor are updated alone, so what they keep is told apart. */
+static const char *name_of(nxc_arena *arena, const nxc_training *t, const nxc_piece_node *matrix,
+                           const nx_state_row *state) {
+  if (t->model.family->tensors[matrix->part]->n_parts == 1) return state->name;
+  return nxc_arena_printf(arena, "%s.%s", nxc_part_name((nxc_part)matrix->part), state->name);
+}
+
 /* A matrix's name for what is in `value` where it is. */
 static void name_factor(nxc_graph *graph, const nxc_training *t, const nxc_range_node *range, nxc_id value,
                         const nxc_piece_node *matrix, const nx_state_row *state) {
@@ -46,7 +54,7 @@ static void name_factor(nxc_graph *graph, const nxc_training *t, const nxc_range
   nxc_piece_node *piece = nxc_piece_new(graph, t, value, matrix->part, false);
   graph->values[value].shared = NULL;
   piece->transposed = false;
-  piece->memory = state->name;
+  piece->memory = name_of(graph->arena, t, matrix, state);
   piece->expert = matrix->expert;
   piece->layer = matrix->layer;
   piece->rows = 2 * side;
