@@ -117,7 +117,7 @@ if [ "$clblast" = yes ]; then
   export NXRUN_CLBLAST=1
   as_ref 'products by CLBlast' 2 1e-6 mesh.tensor=2 sequence_parallel=true model.bias=true
   as_ref 'products by CLBlast, bf16' 2 1e-3 mesh.pipeline=2 precision.preset=mixed_precision
-  plan run.workspace_bytes=20000 precision.preset=mixed_precision
+  plan run.target=opencl run.workspace_bytes=120000 model.vocab=4096 precision.preset=mixed_precision
   expect 'no room for what CLBlast needs' 1 'matmul of output: NXRUN_CLBLAST=1, and CLBlast' \
     "$mpiexec" -n 2 "$nxrun" plan.bin --backend opencl --dir none --dry-run
   export NXRUN_CLBLAST=0
