@@ -6,7 +6,7 @@
 # usage: other_compiler.sh SOURCE_ROOT NXCFG [NXRUN NXDATA MPIEXEC TEXT]
 # SPDX-License-Identifier: Apache-2.0
 set -u
-source=$(realpath "$1") nxcfg=$(realpath "$2") nxrun=${3:+$(realpath "$3")} nxdata=${4:+$(realpath "$4")} mpiexec=${5:-}
+source=$(realpath "$1") nxcfg=$(realpath "$2") nxdata=$(realpath "$3") nxrun=${4:+$(realpath "$4")} mpiexec=${5:-}
 text=${6:+$(realpath "$6")}
 . "$(dirname "$0")/lib.sh"
 export TSAN_OPTIONS=exitcode=66:halt_on_error=1 NXRUN_OPENCL_OPTIONS=-cl-opt-disable NXRUN_CLBLAST=0
@@ -33,7 +33,7 @@ runtime=disabled
 # Not optimized: compiling would take three times as long, and more than all that is run here.
 CC=clang meson setup build "$source" --buildtype=plain -Doptimization=0 -Dc_args=-gline-tables-only -Dclblast=disabled \
   -Druntime=$runtime -Db_sanitize=$sanitize -Db_lundef=false >out 2>&1 &&
-  nice ninja -C build nxcfg $([ $runtime = disabled ] || echo nxrun) >out 2>&1
+  nice ninja -C build nxcfg nxdata $([ $runtime = disabled ] || echo nxrun) >out 2>&1
 report 'clang builds it without a warning' $?
 
 for config in nx/quickstart.yaml nxdt/quickstart.yaml megatron/quickstart.sh neox/quickstart.yml xorl/quickstart.yaml; do
@@ -60,6 +60,17 @@ races_of_nxcfg() {
   done
 }
 
+# As many workers as pieces to do, and one: the same dataset.
+races_of_nxdata() {
+  for part in 1 2 3 4 5 6; do
+    awk -v i=$part 'BEGIN { for (n = 0; n < 400; n++) printf "{\"text\": \"word %d of %d, and some more\"}\n", n * i, n }'
+  done >many.jsonl
+  "$nxdata" build many.jsonl --tokenizer "$source/conf/text/tokenizer" --workers 1 -o one >out 2>&1 &&
+    build/nxdata build many.jsonl --tokenizer "$source/conf/text/tokenizer" --workers 4 -o four >out 2>&1 &&
+    cmp one.bin four.bin >>out && cmp one.idx four.idx >>out
+  report 'workers of nxdata: no race' $?
+}
+
 train() { # NXRUN FOLDER
   timeout 300 "$mpiexec" -n 2 "$1" plan.bin --backend opencl --dir "$2" --profile 2-3 >out 2>&1
 }
@@ -73,6 +84,7 @@ model: {layers: 2, hidden: 32, ffn_hidden: 88, heads: 4, kv_heads: 2, sequence: 
 optimizer: {name: adamw, lr: 1e-3, zero_stage: 1}
 reduce: {overlap: true}
 schedule: {max_steps: 3}
+checkpoint: {every_steps: 1, async: true}
 data: {path: [data]}
 run: {threads: 1}
 YAML
@@ -92,7 +104,7 @@ YAML
   report 'the losses of the usual nxrun, to the last bit' $?
 }
 
-[ $sanitize = none ] && skip 'no race in nxcfg' 'ThreadSanitizer does not run here' || races_of_nxcfg
+[ $sanitize = none ] && skip 'no race in nxcfg' 'ThreadSanitizer does not run here' || { races_of_nxcfg; races_of_nxdata; }
 if [ $runtime = disabled ]; then skip 'no race in nxrun' 'no OpenCL device (Debian: pocl-opencl-icd)'
 elif [ $sanitize = none ]; then skip 'no race in nxrun' 'ThreadSanitizer does not run here'
 else races_of_nxrun; fi
