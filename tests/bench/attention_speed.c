@@ -3,19 +3,13 @@
  * reads it runs the cpu backend's attention once forward and once backward, and prints the two times in
  * milliseconds. */
 #include "kernels/backend.h"
+#include "tests/bench/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_LINE = 64 };
-
-static double now_ms(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return 1e3 * (double)time.tv_sec + 1e-6 * (double)time.tv_nsec;
-}
 
 static void fail(const char *why) {
   fprintf(stderr, "attention_speed: %s\n", why);

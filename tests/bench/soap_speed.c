@@ -4,11 +4,11 @@
  * first one finds the eigenvectors that the others follow. */
 #include "kernels/backend.h"
 #include "schema/optimizers.h"
+#include "tests/bench/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_LINE = 64, N_KEPT = 5, GRADIENT = N_KEPT, N_IN = N_KEPT + NX_UPDATE_END };
 
@@ -17,12 +17,6 @@ typedef struct bench {
   uint64_t n_bytes;
   char *memory;
 } bench;
-
-static double now_ms(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return 1e3 * (double)time.tv_sec + 1e-6 * (double)time.tv_nsec;
-}
 
 static void fail(const char *why) {
   fprintf(stderr, "soap_speed: %s\n", why);

@@ -93,13 +93,18 @@ static nxc_assigned assigned_of(nxc_shell *s, size_t number, const nxc_shell_val
   return assigned;
 }
 
+/* A variable that is set, and no text that a file was given. */
+static bool is_set(const nxc_shell *s, size_t i) {
+  const nxc_shell_value *value = s->state.values[i];
+  return value != NULL && value->kind != NXC_SHELL_UNSET && *s->name_list[i] != NXC_SHELL_FILE;
+}
+
 static void keep_variables(nxc_shell *s, nxc_launch *launch) {
   nxc_assigned *all = NULL;
   for (size_t i = 0; i < s->state.n_values; i++) {
-    const nxc_shell_value *value = s->state.values[i];
-    if (value == NULL || value->kind == NXC_SHELL_UNSET || *s->name_list[i] == NXC_SHELL_FILE) continue;
+    if (!is_set(s, i)) continue;
     all = nxc_arena_grow(s->arena, all, launch->n_assigned, sizeof *all);
-    all[launch->n_assigned++] = assigned_of(s, i, value);
+    all[launch->n_assigned++] = assigned_of(s, i, s->state.values[i]);
   }
   launch->assigned = all;
 }
@@ -292,7 +297,7 @@ static void take_all(nxc_shell *s) {
   for (size_t i = 0; i < s->state.n_values; i++) {
     const nxc_shell_value *value = s->state.values[i];
     const char *name = s->name_list[i];
-    if (value == NULL || value->kind == NXC_SHELL_UNSET || *name == NXC_SHELL_FILE) continue;
+    if (!is_set(s, i)) continue;
     bool launcher = strstr(name, "DISTRIBUTED") || strstr(name, "LAUNCH") || strstr(name, "TORCHRUN");
     nxc_shell_fields fields = {0};
     if (value->kind == NXC_SHELL_TEXT) nxc_shell_put_divided(s, &fields, &value->text, true);
