@@ -4,8 +4,9 @@
  * All ranks of the run measure at the same time, as they would train: products of a few shapes in each type,
  * sums of vectors of several sizes for the memory, and, where there are several ranks, collectives within a
  * host and between hosts. Kernels and collectives are those of a training. Of each thing the median of some
- * samples counts, and of the ranks the slowest. Nothing of a plan is measured: a forecast is made from these
- * numbers alone. */
+ * samples counts, and of the ranks the slowest; everything is measured in three passes, of which each
+ * number's median is told, so that what disturbs the machine for a while disturbs one of them. Nothing of a
+ * plan is measured: a forecast is made from these numbers alone. */
 #ifndef NXR_CALIBRATE_H
 #define NXR_CALIBRATE_H
 
@@ -25,9 +26,9 @@ int nxr_calibrate(nxr_world *world, const nxr_calibrate_options *options);
 /* How many threads it would give a rank; for nxr_launch_prepare. */
 uint32_t nxr_calibrate_threads(const nxr_calibrate_options *options);
 
-/* ---- what is measured: runtime/calibrate/calibrate_measure.c ---- */
+/* ---- what is measured: calibrate_measure.c, calibrate_passes.c ---- */
 
-enum { NXR_CALIBRATE_POINTS = 5 };
+enum { NXR_CALIBRATE_POINTS = 5, NXR_CALIBRATE_TYPES = 2 };
 
 /* Rates by size, ascending. */
 typedef struct nxr_curve {
@@ -41,6 +42,17 @@ typedef struct nxr_measured_link {
   double taken;
   nxr_curve bandwidth;
 } nxr_measured_link;
+
+typedef struct nxr_measured {
+  double operator_s;
+  nxr_curve products[NXR_CALIBRATE_TYPES], memory;
+  nxr_measured_link inside, between;
+} nxr_measured;
+
+/* Each number's median over the passes; all of them have the same sizes. */
+nxr_measured nxr_measured_median(const nxr_measured *passes, int n);
+/* The rate of a product in its fastest pass over that in its slowest: of the product where that is most. */
+double nxr_measured_swing(const nxr_measured *passes, int n);
 
 /* What the measurements need, opened. Everything lies in the scratch arena but what collectives touch, in
  * comm. */

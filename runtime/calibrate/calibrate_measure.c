@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 enum {
-  N_SAMPLES = 7,
+  N_SAMPLES = 3, /* in a pass */
   MAX_REPEATS = 4096,
   WARM_BYTES = 16 << 20,   /* operands move through as much: what a step has lately touched */
   LARGEST_SUM = 192 << 20, /* bytes moved */
