@@ -1,36 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/commands/tune_report.h"
-
-#include "compiler/commands/estimate.h"
+#include "compiler/commands/tune_row.h"
 
 #include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
-
-static const char *const recompute_words[] = {"none", "selective", "full"};
-
-static const char *recompute_of(const nxc_tune_report *r, const nxc_tuned *tuned) {
-  return recompute_words[nxc_choice_value(&r->result->space, &tuned->choice, NXC_KNOB_RECOMPUTE).first];
-}
-
-static int64_t zero_of(const nxc_tune_report *r, const nxc_tuned *tuned) {
-  return nxc_choice_value(&r->result->space, &tuned->choice, NXC_KNOB_ZERO).first;
-}
-
-/* Of the tokens that the file's steps have; 0 where nobody says how many steps there are. */
-static double device_hours(const nxc_tune_report *r, const nxc_tuned *tuned) {
-  const nxc_settings *settings = r->request->compiled->settings;
-  bool assumed = nxc_settings_from(settings, NX_SETTING_SCHEDULE_MAX_STEPS)->kind == NXC_FROM_ASSUMED;
-  if (assumed || !nxc_has(settings, NX_SETTING_SCHEDULE_MAX_STEPS)) return 0;
-  const nxc_training *training = r->request->training;
-  int64_t samples =
-      nxc_batch_samples_before(&training->batch, nxc_int(settings, NX_SETTING_SCHEDULE_MAX_STEPS));
-  double tokens = (double)samples * (double)training->model.sequence;
-  return tokens / tuned->tokens_per_s * tuned->layout.world / 3600;
-}
 
 /* ---- what a layout loses ---- */
 
@@ -39,21 +14,13 @@ typedef struct loss {
   double share; /* of the time that the best takes for as many tokens */
 } loss;
 
-static double seconds_per_token(const nxc_tuned *tuned) {
-  return 1 / tuned->tokens_per_s;
-}
-
-static double loss_of(const nxc_tuned *best, const nxc_tuned *tuned) {
-  return seconds_per_token(tuned) / seconds_per_token(best) - 1;
-}
-
 /* The parts in which it loses most, at most three; the largest first. */
 static size_t find_losses(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *tuned,
                           loss losses[3]) {
   size_t n_parts, n = 0;
   const char *const *names = nxc_tune_parts(r->request->machine, &n_parts);
   for (size_t part = 0; part < n_parts; part++) {
-    double share = tuned->parts[part] / tuned->step_s * seconds_per_token(tuned) / seconds_per_token(best) -
+    double share = tuned->parts[part] / tuned->step_s * nxc_tune_token_s(tuned) / nxc_tune_token_s(best) -
                    best->parts[part] / best->step_s;
     if (share < 0.001) continue;
     size_t at = n < 3 ? n++ : 2;
@@ -69,7 +36,7 @@ static size_t find_losses(const nxc_tune_report *r, const nxc_tuned *best, const
 
 /* ---- for people ---- */
 
-enum { COLUMNS = 80 };
+enum { COLUMNS = 80, REASONS_SHOWN = 3 };
 
 static const char *show_stages(const nxc_tune_report *r, const nxc_layout *l) {
   if (l->n_chunks == l->pipeline) return nxc_arena_printf(r->arena, "%u", l->pipeline);
@@ -92,17 +59,12 @@ static const char *show_tensor(const nxc_tune_report *r, const nxc_layout *l) {
   return nxc_arena_printf(r->arena, "%u%s", l->tensor, divided ? "sp" : "");
 }
 
-/* As the file counts them: pairs, where a sample has two sequences. */
-static int64_t samples(const nxc_tune_report *r, int64_t sequences) {
-  return sequences / r->request->training->batch.rows;
-}
-
 static void print_row(const nxc_tune_report *r, const char *label, const nxc_tuned *t, FILE *out) {
   const nxc_layout *l = &t->layout;
   fprintf(out, "%3s %4s %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, show_tensor(r, l),
-          show_stages(r, l), l->context, l->expert, l->data, (int)samples(r, t->batch.micro),
-          (int)zero_of(r, t), recompute_of(r, t), show_memory(r, t->memory_bytes), show_seconds(r, t->step_s),
-          100 * t->utilisation);
+          show_stages(r, l), l->context, l->expert, l->data, (int)nxc_tune_samples(r, t->batch.micro),
+          (int)nxc_tune_zero(r, t), nxc_tune_recompute(r, t), show_memory(r, t->memory_bytes),
+          show_seconds(r, t->step_s), 100 * t->utilisation);
 }
 
 /* ", optimizer on the host", where the file's own choice is another. */
@@ -122,13 +84,13 @@ static const char *show_offload(const nxc_tune_report *r, const nxc_tuned *t) {
 }
 
 static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *t, FILE *out) {
-  double hours = device_hours(r, t), lost = loss_of(best, t);
+  double hours = nxc_tune_device_hours(r, t), lost = nxc_tune_loss(best, t);
   loss losses[3] = {{0}};
   fputs("       ", out);
   nxc_print_quantity(out, t->tokens_per_s, "tokens/s");
   if (hours > 0) fprintf(out, hours < 100 ? ", %.3g device-hours" : ", %.0f device-hours", hours);
   if (t->batch.global != r->request->training->batch.global)
-    fprintf(out, ", global batch %lld", (long long)samples(r, t->batch.global));
+    fprintf(out, ", global batch %lld", (long long)nxc_tune_samples(r, t->batch.global));
   fputc('\n', out);
   const char *offload = show_offload(r, t);
   if (*offload != '\0') fprintf(out, "       %s\n", offload + strlen(", "));
@@ -154,15 +116,10 @@ static void print_words(const nxc_tune_report *r, FILE *out, const char *label, 
 }
 
 static void print_elsewhere(const nxc_tune_result *result, FILE *out) {
-  static const char *const names[] = {
-#define KNOB(id, name, group) name,
-      NXC_KNOBS(KNOB)
-#undef KNOB
-  };
   bool any = false;
   for (size_t knob = 0; knob < NXC_N_KNOBS; knob++) {
     if (!result->elsewhere[knob]) continue;
-    fprintf(out, "%s%s", any ? ", " : "not all values tried: ", names[knob]);
+    fprintf(out, "%s%s", any ? ", " : "not all values tried: ", nxc_knob_name((nxc_knob)knob));
     any = true;
   }
   if (any) fputs(" (another text gives them)\n", out);
@@ -176,15 +133,40 @@ static const char *show_reason(const nxc_tune_report *r, const nxc_reason *reaso
 
 /* What would have to change, where no layout is accepted. */
 static void print_reasons(const nxc_tune_report *r, FILE *out) {
-  enum { SHOWN = 3 };
   const nxc_tune_result *result = r->result;
-  for (size_t i = 0; i < result->n_reasons && i < SHOWN; i++) {
+  for (size_t i = 0; i < result->n_reasons && i < REASONS_SHOWN; i++) {
     const nxc_reason *reason = &result->reasons[i];
     print_words(r, out, "refused: ", "", show_reason(r, reason));
     if (reason->remedy != NULL) print_words(r, out, "  fix: ", "", reason->remedy);
   }
-  if (result->n_reasons > SHOWN)
-    fprintf(out, "%zu further reasons (--format json has them)\n", result->n_reasons - SHOWN);
+  if (result->n_reasons > REASONS_SHOWN)
+    fprintf(out, "%zu further reasons (--format json has them)\n", result->n_reasons - REASONS_SHOWN);
+}
+
+/* "2, 4, 8", of those behind `at` that are out for the same; *past is behind them. */
+static const char *show_values(const nxc_tune_report *r, size_t at, size_t *past) {
+  const nxc_left_outs *all = &r->result->left_out;
+  const nxc_left_out *one = &all->list[at];
+  const char *text = nxc_arena_printf(r->arena, "%lld", (long long)one->value.first);
+  for (*past = at + 1; *past < all->n; ++*past) {
+    const nxc_left_out *next = &all->list[*past];
+    if (next->knob != one->knob || strcmp(next->id, one->id) != 0) break;
+    if (next->value.first != next[-1].value.first) /* else the same with divided sequences */
+      text = nxc_arena_printf(r->arena, "%s, %lld", text, (long long)next->value.first);
+  }
+  return text;
+}
+
+/* Values that no layout has, of each knob those together that a rule refuses. */
+static void print_left_out(const nxc_tune_report *r, FILE *out) {
+  const nxc_left_outs *all = &r->result->left_out;
+  for (size_t i = 0, past, n = 0; i < all->n && n < REASONS_SHOWN; i = past, n++) {
+    const nxc_left_out *one = &all->list[i];
+    const char *values = show_values(r, i, &past);
+    print_words(r, out, "not tried: ", "",
+                nxc_arena_printf(r->arena, "%s %s: %s", nxc_knob_name(one->knob), values, one->message));
+    if (one->remedy != NULL) print_words(r, out, "  fix: ", "", one->remedy);
+  }
 }
 
 static void print_counts(const nxc_tune_report *r, FILE *out) {
@@ -204,6 +186,7 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
                        result->n_refused, result->cut_short ? "; stopped by the deadline" : ""));
   if (result->n_best > 0 && result->n_reasons > 0)
     print_words(r, out, "refused: ", "", show_reason(r, &result->reasons[0]));
+  print_left_out(r, out);
   print_elsewhere(result, out);
 }
 
@@ -228,6 +211,16 @@ static void print_margin(const nxc_tune_report *r, FILE *out) {
           fmax(0, 100 * (1 - share)));
   fprintf(out, "--memory %.0f%s a tenth is left.\n", floor(0.9 * limit / (large ? 0x1p30 : 0x1p20)),
           large ? "GiB" : "MiB");
+}
+
+/* Forecasts of layouts are not so near each other that those are told apart. */
+static void print_ties(const nxc_tune_result *result, FILE *out) {
+  const double near = 0.03;
+  size_t n = 0;
+  while (n < result->n_best && nxc_tune_loss(&result->best[0], &result->best[n]) < near) n++;
+  if (n > 1)
+    fprintf(out, "\n%s%zu lie within %.0f %%, nearer than forecasts tell: train some steps of each.\n",
+            n < result->n_best ? "1 to " : "All ", n, 100 * near);
 }
 
 static void print_assumed(const nxc_tune_report *r, FILE *out) {
@@ -280,6 +273,7 @@ void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
   }
   print_own(r, out);
   if (result->n_best > 0) print_margin(r, out);
+  print_ties(result, out);
   if (result->n_best > 0) print_edits(r, &result->best[0], out);
   else if (result->n_fit == 0 && result->least_bytes > 0)
     fprintf(out, "\nNo layout fits: each needs %s or more.%s\n", show_memory(r, result->least_bytes),
@@ -292,83 +286,4 @@ void nxc_tune_print(const nxc_tune_report *r, FILE *out) {
     fprintf(out, "\nNo layout is accepted%s:\n", all ? "" : "; the slowest were not judged");
     print_reasons(r, out);
   }
-}
-
-/* ---- for programs ---- */
-
-static json_t *options_json(const nxc_tune_report *r, const nxc_tuned *t) {
-  json_t *options = json_array();
-  for (size_t i = 0; i < t->n_edits; i++) {
-    const nxc_value *value = nxc_option_change_value(&t->edits[i]);
-    json_t *option = json_pack("{s:s}", "name", t->edits[i].bound->row->name);
-    json_object_set_new(option, "value", json_loads(nxc_value_json(r->arena, value), JSON_DECODE_ANY, NULL));
-    json_object_set_new(option, "taken_out", json_boolean(t->edits[i].value == NULL));
-    json_array_append_new(options, option);
-  }
-  return options;
-}
-
-static json_t *tuned_json(const nxc_tune_report *r, const nxc_tuned *best, const nxc_tuned *t) {
-  const nxc_layout *l = &t->layout;
-  size_t n_parts;
-  const char *const *names = nxc_tune_parts(r->request->machine, &n_parts);
-  json_t *object =
-      json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "tensor", (int)l->tensor, "pipeline", (int)l->pipeline,
-                "chunks", (int)(l->n_chunks / l->pipeline), "context", (int)l->context, "expert",
-                (int)l->expert, "data", (int)l->data, "sequence_parallel", (int)l->sequence_parallel);
-  json_object_set_new(object, "micro_batch", json_integer(samples(r, t->batch.micro)));
-  json_object_set_new(object, "micro_batches", json_integer(t->batch.n_micro));
-  json_object_set_new(object, "global_batch", json_integer(samples(r, t->batch.global)));
-  json_object_set_new(object, "zero_stage", json_integer(zero_of(r, t)));
-  json_object_set_new(object, "recompute", json_string(recompute_of(r, t)));
-  json_object_set_new(object, "memory_bytes", json_real(t->memory_bytes));
-  json_object_set_new(object, "step_seconds", json_real(t->step_s));
-  json_t *seconds = json_object();
-  for (size_t part = 0; part < n_parts; part++)
-    json_object_set_new(seconds, names[part], json_real(t->parts[part]));
-  json_object_set_new(object, "seconds", seconds);
-  json_object_set_new(object, "tokens_per_second", json_real(t->tokens_per_s));
-  json_object_set_new(object, "utilisation", json_real(t->utilisation));
-  double hours = device_hours(r, t);
-  json_object_set_new(object, "device_hours", hours > 0 ? json_real(hours) : json_null());
-  json_object_set_new(object, "slower", best ? json_real(loss_of(best, t)) : json_null());
-  json_object_set_new(object, "options", options_json(r, t));
-  return object;
-}
-
-static json_t *reasons_json(const nxc_tune_result *result) {
-  json_t *reasons = json_array();
-  for (size_t i = 0; i < result->n_reasons; i++) {
-    const nxc_reason *one = &result->reasons[i];
-    json_array_append_new(reasons, json_pack("{s:s?, s:s, s:s?, s:I}", "id", one->id, "message", one->message,
-                                             "fix", one->remedy, "layouts", (json_int_t)one->n_layouts));
-  }
-  return reasons;
-}
-
-void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
-  const nxc_tune_result *result = r->result;
-  const nxc_tuned *first = result->n_best ? &result->best[0] : NULL;
-  json_t *best = json_array(),
-         *object = json_pack("{s:s, s:s, s:i}", "file", r->file, "machine", r->request->machine->name,
-                             "ranks", (int)r->request->training->layout.world);
-  for (size_t i = 0; i < result->n_best; i++)
-    json_array_append_new(best, tuned_json(r, first, &result->best[i]));
-  json_object_set_new(object, "assumed", nxc_assumed_json(r->assumed));
-  json_object_set_new(object, "combinations", json_real(nxc_space_size(&result->space)));
-  json_object_set_new(object, "divide", json_integer((json_int_t)result->n_divide));
-  json_object_set_new(object, "fit", json_integer((json_int_t)result->n_fit));
-  json_object_set_new(object, "judged", json_integer((json_int_t)result->n_judged));
-  json_object_set_new(object, "refused", json_integer((json_int_t)result->n_refused));
-  json_object_set_new(object, "reasons", reasons_json(result));
-  json_object_set_new(object, "cut_short", json_boolean(result->cut_short));
-  json_object_set_new(object, "least_bytes", json_real(result->least_bytes));
-  json_object_set_new(object, "best", best);
-  json_object_set_new(object, "file_layout",
-                      result->own_refused ? json_null() : tuned_json(r, first, &result->own));
-  json_object_set_new(object, "file_refused",
-                      result->own_refused ? json_string(result->own_refused) : json_null());
-  json_dumpf(object, out, JSON_INDENT(2));
-  fputc('\n', out);
-  json_decref(object);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/tune/search.h"
 
-#include "compiler/tune/values.h"
-
 #include "compiler/estimate/memory.h"
 #include "compiler/estimate/advice.h"
 #include "compiler/program/forecast/cost.h"
@@ -150,8 +148,15 @@ static void keep(search *s, const candidate *new) {
 
 static void drop_unknown(search *s, nxc_knob knob) {
   nxc_tune_result *r = s->result;
-  const nxc_values values = {
-      &r->space, s->speaker, s->request->compiled, s->scratch, r->elsewhere, is_late, s};
+  const nxc_values values = {.space = &r->space,
+                             .speaker = s->speaker,
+                             .compiled = s->request->compiled,
+                             .arena = s->arena,
+                             .scratch = s->scratch,
+                             .left_out = &r->left_out,
+                             .elsewhere = r->elsewhere,
+                             .is_late = is_late,
+                             .context = s};
   nxc_values_drop_unknown(&values, knob);
 }
 

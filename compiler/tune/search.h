@@ -14,6 +14,7 @@
 
 #include "compiler/estimate/time.h"
 #include "compiler/tune/reasons.h"
+#include "compiler/tune/values.h"
 
 enum { NXC_MOST_PARTS = 16 };
 
@@ -55,6 +56,7 @@ typedef struct nxc_tune_result {
   size_t n_refused; /* judged, or as others that were */
   const nxc_reason *reasons; /* why layouts were refused, the most frequent first */
   size_t n_reasons;
+  nxc_left_outs left_out;    /* before layouts were gone over */
   double least_bytes;          /* that any layout needs */
   bool cut_short;              /* by the deadline */
   bool elsewhere[NXC_N_KNOBS]; /* another text gives an option of it, which the file's own cannot change */

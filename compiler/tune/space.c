@@ -18,6 +18,10 @@ static const struct {
 #undef KNOB
 };
 
+const char *nxc_knob_name(nxc_knob knob) {
+  return knobs[knob].name;
+}
+
 bool nxc_knobs_parse(nxc_arena *arena, const char *text, bool varies[NXC_N_KNOBS], const char **wrong) {
   memset(varies, 0, NXC_N_KNOBS * sizeof *varies);
   while (*text != '\0') {

@@ -49,6 +49,7 @@ typedef struct nxc_choice {
   uint16_t at[NXC_N_KNOBS]; /* places in `values` */
 } nxc_choice;
 
+const char *nxc_knob_name(nxc_knob knob);
 /* "mesh,batch", each a knob or a group. False: *wrong is a word that names none. */
 bool nxc_knobs_parse(nxc_arena *arena, const char *text, bool varies[NXC_N_KNOBS], const char **wrong);
 

@@ -39,8 +39,13 @@ static bool stands_elsewhere(const nxc_values *s, const nxc_said *said) {
   return false;
 }
 
-/* Whether the system takes the layout, on as many ranks as are good for it. */
-static bool is_accepted(const nxc_values *s, const nxc_choice *choice, bool *elsewhere) {
+static const char *copy(const nxc_values *s, const char *text) {
+  return text == NULL ? NULL : nxc_arena_strdup(s->arena, text);
+}
+
+/* Whether the system takes the layout, on as many ranks as are good for it; else *why tells, where it tells
+ * nothing yet. */
+static bool is_accepted(const nxc_values *s, const nxc_choice *choice, bool *elsewhere, nxc_left_out *why) {
   const nxc_space *space = s->space;
   nxc_training training = *space->training;
   nxc_space probe = *space;
@@ -48,7 +53,11 @@ static bool is_accepted(const nxc_values *s, const nxc_choice *choice, bool *els
   if (!choose_world(space, choice, &training)) return false;
   nxc_arena_mark mark = nxc_arena_mark_now(s->scratch);
   const nxc_said said = nxc_say(s->speaker, &probe, choice, s->scratch);
-  bool accepted = said.refused.message == NULL;
+  const nxc_refusal *by = &said.refused;
+  bool accepted = by->message == NULL;
+  if (by->id != NULL && why->id == NULL)
+    *why =
+        (nxc_left_out){.id = copy(s, by->id), .message = copy(s, by->message), .remedy = copy(s, by->remedy)};
   *elsewhere = *elsewhere || (said.text == NULL && stands_elsewhere(s, &said));
   nxc_arena_rewind(s->scratch, mark);
   return accepted;
@@ -56,18 +65,18 @@ static bool is_accepted(const nxc_values *s, const nxc_choice *choice, bool *els
 
 /* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each
  * other. */
-static bool is_known(const nxc_values *s, nxc_knob knob, size_t place) {
+static bool is_known(const nxc_values *s, nxc_knob knob, size_t place, nxc_left_out *why) {
   const nxc_space *space = s->space;
   nxc_choice choice = {{0}};
   bool *elsewhere = &s->elsewhere[knob];
   choice.at[knob] = (uint16_t)place;
-  if (is_accepted(s, &choice, elsewhere)) return true;
+  if (is_accepted(s, &choice, elsewhere, why)) return true;
   for (int other = 0; other < NXC_N_KNOBS; other++)
     for (size_t low = 1; other != (int)knob && other != NXC_KNOB_GLOBAL && low < space->n_values[other];
          low++) {
       nxc_choice both = choice;
       both.at[other] = (uint16_t)low;
-      if (space->values[other][low].first <= 1 && is_accepted(s, &both, elsewhere)) return true;
+      if (space->values[other][low].first <= 1 && is_accepted(s, &both, elsewhere, why)) return true;
     }
   return false;
 }
@@ -84,10 +93,25 @@ static bool is_worse(const nxc_space *space, nxc_knob knob, size_t place) {
   return false;
 }
 
+static void leave_out(const nxc_values *s, nxc_left_out *what, nxc_knob knob, size_t place) {
+  nxc_left_outs *out = s->left_out;
+  if (what->id == NULL) return; /* the system has no word for it */
+  what->knob = knob;
+  what->value = s->space->values[knob][place];
+  out->list = nxc_arena_grow(s->arena, out->list, out->n, sizeof *out->list);
+  out->list[out->n++] = *what;
+}
+
 void nxc_values_drop_unknown(const nxc_values *s, nxc_knob knob) {
   nxc_space *space = s->space;
   for (size_t place = 1; place < space->n_values[knob] && !s->is_late(s->context);) {
-    if (is_worse(space, knob, place) || !is_known(s, knob, place)) nxc_space_drop(space, knob, place);
-    else place++;
+    nxc_left_out why = {0};
+    bool worse = is_worse(space, knob, place);
+    if (!worse && is_known(s, knob, place, &why)) {
+      place++;
+      continue;
+    }
+    if (!worse) leave_out(s, &why, knob, place);
+    nxc_space_drop(space, knob, place);
   }
 }
