@@ -30,6 +30,7 @@ typedef struct nxk_moe {
   bool by_position;
   int64_t zigzag; /* ranks that hold the sequence in zigzag order; 0: it is in order */
   int64_t groups, top_groups, group_best; /* as of moe_route */
+  bool by_logits; /* a correction is one of logits */
 } nxk_moe;
 
 /* Where a rank's memory has the token at `position` of its sequence. */
@@ -146,11 +147,11 @@ static inline void nxk_moe_close_groups(const nxk_moe *moe, double *values, doub
     if (!nxk_moe_is_among(worth, moe->groups, e / size, moe->top_groups)) values[e] = -INFINITY;
 }
 
-/* The values that choose the experts of a token: logits, or scores where there are groups or a correction
- * (else NULL). `p` has room for n_experts, as `values` has. */
+/* The values that choose the experts of a token: logits, or scores where there are groups or a correction of
+ * scores (else NULL). `p` has room for n_experts, as `values` has. */
 static inline void nxk_moe_choosing(const nxk_moe *moe, const double *logits, const double *correction,
                                     double *p, double *values) {
-  bool scores = correction != NULL || moe->groups > 1;
+  bool scores = (correction != NULL && !moe->by_logits) || moe->groups > 1;
   if (scores && moe->score == NXK_MOE_SOFTMAX) nxk_moe_softmax(logits, moe->n_experts, p);
   for (int64_t e = 0; e < moe->n_experts; e++) {
     values[e] = logits[e];

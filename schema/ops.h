@@ -60,7 +60,7 @@ typedef enum nx_op_class {
 
 typedef enum nx_attr_type { NX_INT, NX_REAL } nx_attr_type;
 
-enum { NX_MAX_DIMS = 4, NX_MAX_ARGS = 16, NX_MAX_ATTRS = 16 };
+enum { NX_MAX_DIMS = 4, NX_MAX_ARGS = 16, NX_MAX_ATTRS = 17 };
 
 typedef struct nx_attr_row {
   const char *name, *meaning;

@@ -201,6 +201,10 @@ static nx_workspace device_route(const sized *s) {
   return exactly((all + 2 * e + 2 * n) * sizeof(double) + n * k * 3 * sizeof(int32_t));
 }
 
+static nx_workspace device_quantile(const sized *s) {
+  return exactly(dim(s, 0, 0) * dim(s, 0, 1) * sizeof(float));
+}
+
 /* A sum that is rounded once, and rows of two operands that fill a piece. */
 static nx_workspace cpu_grouped_wgrad(const sized *s) {
   uint32_t dw = s->op->n_in;
@@ -284,6 +288,7 @@ static const row rows[] = {
     {NX_OP_merge_latent, cpu_heads, device_heads},
     {NX_OP_moe_route, cpu_route, device_route},
     {NX_OP_moe_route_grad, cpu_route_grad, NULL},
+    {NX_OP_moe_quantile, NULL, device_quantile},
     {NX_OP_grouped_matmul, cpu_grouped, NULL},
     {NX_OP_grouped_wgrad, cpu_grouped_wgrad, NULL},
     {NX_OP_rms_norm_grad, cpu_norm_grad, device_columns},

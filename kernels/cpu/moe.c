@@ -61,7 +61,8 @@ static nxk_moe route_form(const nxk_kernel *kernel) {
                    .zigzag = attrs[NX_moe_route_zigzag].integer,
                    .groups = attrs[NX_moe_route_groups].integer,
                    .top_groups = attrs[NX_moe_route_top_groups].integer,
-                   .group_best = attrs[NX_moe_route_group_best].integer};
+                   .group_best = attrs[NX_moe_route_group_best].integer,
+                   .by_logits = attrs[NX_moe_route_by_logits].integer};
 }
 
 bool CPU_NAME(cpu_moe_route_bind)(nxk_kernel *kernel, nxk_fault *fault) {

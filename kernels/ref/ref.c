@@ -59,6 +59,7 @@ static ref_work *const works[NX_OP_END] = {
     [NX_OP_attention_sparse_grad] = ref_attention_grad_work,
     [NX_OP_moe_route] = ref_moe_route_work,
     [NX_OP_moe_route_grad] = ref_moe_route_grad_work,
+    [NX_OP_moe_quantile] = ref_moe_quantile_work,
     [NX_OP_moe_index] = ref_moe_index_work,
     [NX_OP_grouped_matmul] = ref_grouped_matmul_work,
     [NX_OP_grouped_wgrad] = ref_grouped_wgrad_work,

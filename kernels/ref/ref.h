@@ -109,6 +109,7 @@ int64_t ref_attention_work(const nxk_operator *operator);
 int64_t ref_attention_grad_work(const nxk_operator *operator);
 int64_t ref_attention_relative_grad_work(const nxk_operator *operator);
 int64_t ref_moe_route_work(const nxk_operator *operator);
+int64_t ref_moe_quantile_work(const nxk_operator *operator);
 int64_t ref_moe_route_grad_work(const nxk_operator *operator);
 int64_t ref_moe_index_work(const nxk_operator *operator);
 int64_t ref_grouped_matmul_work(const nxk_operator *operator);

@@ -59,7 +59,8 @@ static nxk_moe route_form(const ref_call *call) {
                    .zigzag = ref_int(call, NX_moe_route_zigzag),
                    .groups = ref_int(call, NX_moe_route_groups),
                    .top_groups = ref_int(call, NX_moe_route_top_groups),
-                   .group_best = ref_int(call, NX_moe_route_group_best)};
+                   .group_best = ref_int(call, NX_moe_route_group_best),
+                   .by_logits = ref_int(call, NX_moe_route_by_logits)};
 }
 
 static void choose_all(const nxk_moe *moe, const ref_operand *all, const route_work *w) {
@@ -158,6 +159,79 @@ void ref_moe_imbalance(const ref_call *call) {
     ref_store_sum(&y, e, (double)n_experts * own - all, adds);
   }
 }
+
+/* ---- quantiles ---- */
+
+int64_t ref_moe_quantile_work(const nxk_operator *operator) {
+  const int64_t *all = operator->args[0].dims;
+  int64_t k = attribute(operator, NX_moe_quantile_top_k);
+  return 3 * all[2] + 2 * doubles(all[0] * all[1], sizeof(float)) + doubles(k + 1, sizeof(int32_t));
+}
+
+/* The element that `nth` others are not below. */
+static float select_nth(float *x, int64_t n, int64_t nth) {
+  int64_t first = 0, last = n - 1;
+  while (first < last) {
+    const float pivot = x[first + (last - first) / 2];
+    int64_t i = first, j = last;
+    while (i <= j) {
+      while (x[i] > pivot) i++;
+      while (x[j] < pivot) j--;
+      if (i > j) break;
+      const float moved = x[i];
+      x[i++] = x[j], x[j--] = moved;
+    }
+    if (nth > j && nth < i) break;
+    if (nth <= j) last = j;
+    else first = i;
+  }
+  return x[nth];
+}
+
+/* Of each token, the greatest corrected logit that does not choose. */
+static void find_bounds(const nxk_moe *moe, const ref_operand *all, const double *correction, double *work,
+                        int32_t *chosen, float *bounds) {
+  double *logits = work, *values = logits + moe->n_experts;
+  for (int64_t t = 0; t < moe->n_sequences; t++) {
+    ref_load_row(all, t * moe->n_experts, 1, moe->n_experts, logits);
+    nxk_moe_choosing(moe, logits, correction, NULL, values);
+    nxk_moe_choose(values, moe->n_experts, moe->top_k, chosen);
+    bounds[t] = (float)values[chosen[moe->top_k - 1]];
+  }
+}
+
+/* As Megatron-LM's qb_dual_update, in fp32 as there; its corrections are the negative of these. */
+void ref_moe_quantile(const ref_call *call) {
+  ref_operand all = ref_in(call, 0), given = ref_in(call, 1), y = ref_out(call, 0);
+  int64_t n = all.dims[0] * all.dims[1], n_experts = all.dims[2], k = ref_int(call, NX_moe_quantile_top_k);
+  bool adds = ref_int(call, NX_moe_quantile_accumulate);
+  const nxk_moe moe = {
+      .n_sequences = n, .n_experts = n_experts, .top_k = k + 1, .groups = 1, .by_logits = true};
+  double *correction = call->work, *room = correction + n_experts, *next = room + 2 * n_experts;
+  float *bounds = (float *)next, *margins = (float *)(next + doubles(n, sizeof(float)));
+  ref_load_row(&given, 0, 1, n_experts, correction);
+  find_bounds(&moe, &all, correction, room, (int32_t *)(next + 2 * doubles(n, sizeof(float))), bounds);
+  for (int64_t e = 0; e < n_experts; e++) {
+    for (int64_t t = 0; t < n; t++) margins[t] = (float)ref_load(&all, t * n_experts + e) - bounds[t];
+    ref_store_sum(&y, e, (double)select_nth(margins, n, n * k / n_experts), adds);
+  }
+  ref_store_sum(&y, n_experts, 1, adds);
+}
+
+void ref_moe_settle(const ref_call *call) {
+  ref_operand sums = ref_in(call, 1), correction = ref_out(call, 0);
+  int64_t n = correction.n_elements;
+  double memory = ref_real(call, NX_moe_settle_memory), number = ref_load(&sums, n), mean = 0;
+  if (!(number > 0)) return;
+  for (int64_t pass = 0; pass < 2; pass++)
+    for (int64_t e = 0; e < n; e++) {
+      double value = memory * ref_load(&correction, e) - (1 - memory) * ref_load(&sums, e) / number;
+      if (pass == 0) mean += value / (double)n;
+      else ref_store(&correction, e, value - mean);
+    }
+}
+
+/* ---- loads ---- */
 
 void ref_moe_share(const ref_call *call) {
   ref_operand counts = ref_in(call, 0), y = ref_out(call, 0);

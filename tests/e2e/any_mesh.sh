@@ -15,6 +15,7 @@ layout() { # KIND NAME RANKS [SETTING]...
   shift 3
   case $kind in
     experts) set -- "$@" moe.experts=4 moe.top_k=2 moe.aux_loss_coef=0.1 ;;
+    quantiles) set -- "$@" moe.experts=4 moe.top_k=2 moe.routing=quantiles moe.quantile_memory=0.5 ;;
     lora) set -- "$@" lora.rank=4 lora.alpha=8 run.init_from=weights/checkpoints/step-000001 ;;
     fp16) set -- "$@" precision.preset=fp16 precision.loss_scale_initial=65536 precision.loss_scale_window=2 ;;
     fp8) set -- "$@" precision.products=fp8 precision.fp8_history=3 precision.fp8_amax=max ;;
@@ -94,6 +95,9 @@ layout dense both 4 mesh.tensor=2 mesh.pipeline=2
 layout experts one 1
 layout experts expert 2 mesh.expert=2
 layout experts zero1 2 optimizer.zero_stage=1
+layout quantiles one 1
+layout quantiles expert 2 mesh.expert=2
+layout quantiles pipeline 2 mesh.pipeline=2
 layout lora one 1
 layout lora tensor 2 mesh.tensor=2
 layout lora zero3 2 optimizer.zero_stage=3

@@ -47,7 +47,7 @@ for folder in "$recorded"/forms/*; do
   plan "$form" stages 2 mesh.world=2 mesh.pipeline=2
   plan "$form" ring 2 mesh.world=2 mesh.context=2 attention.ring=true
   plan "$form" ulysses 2 mesh.world=2 mesh.context=2 attention.ulysses=true
-  [ "$form" = balanced ] && plan "$form" experts 2 mesh.world=2 mesh.expert=2
+  [ "$form" = balanced ] || [ "$form" = balanced_quantiles ] && plan "$form" experts 2 mesh.world=2 mesh.expert=2
   [ "$form" = balanced_steps ] && continue # the step's load is that of more ranks at once
   plan "$form" zero3 2 mesh.world=2 optimizer.zero_stage=3
 done

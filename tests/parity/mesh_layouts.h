@@ -221,6 +221,7 @@ static const mesh staged_experts[] = {
   SET("moe.experts", "4")                                                                                    \
   SET("moe.top_k", top_k) SET("moe.ffn_hidden", "48") SET("moe.aux_loss_coef", "0.05")                       \
       SET("moe.buffer_factor", "4")
+#define QUANTILES SET("moe.routing", "quantiles") SET("moe.quantile_memory", "0.5")
 #define MIXTURE(top_k) EXPERTS(top_k) SET("batch.micro", "2")
 
 /* Divided gradients and parameters, and hybrid sharding, alone and with every other axis. */

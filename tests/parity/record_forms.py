@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 HERE = pathlib.Path(__file__).resolve().parent
 HIDDEN, WIDTH, LAYERS, HEADS, SEQUENCE, VOCAB, BATCH, STEPS, LR = 32, 48, 2, 4, 32, 250, 8, 3, 0.01
 BUCKETS, MOST, SCALE, DEPTH, FACTOR, BLOCK = 8, 20, 2.0, 2, 0.3, 4
-EXPERTS, TOP, MICRO, AUX = 4, 2, 2, (0.3, 0.2, 0.4)
+EXPERTS, TOP, MICRO, AUX, MEMORY = 4, 2, 2, (0.3, 0.2, 0.4), 0.25
 MIXTURE = f"moe.experts={EXPERTS} moe.top_k={TOP} moe.ffn_hidden={WIDTH} moe.dropless=true moe.pre_softmax=false moe.buffer_factor={EXPERTS}"
 FORMS = {
     "relative": f"model.position_embedding=relative model.relative_buckets={BUCKETS} "
@@ -24,6 +24,7 @@ FORMS = {
     "gated_heads": "model.attention_gate=head",
     "balanced": MIXTURE + f" moe.aux_loss_coef={AUX[0]} moe.sequence_aux_loss_coef={AUX[1]}",
     "balanced_steps": MIXTURE + f" moe.aux_loss_coef={AUX[0]} moe.sequence_aux_loss_coef={AUX[1]} moe.step_aux_loss_coef={AUX[2]}",
+    "balanced_quantiles": MIXTURE + f" moe.routing=quantiles moe.quantile_memory={MEMORY}",
     "local": f"model.attention_pattern=[local,global] model.sparse_block={BLOCK}",
     "further": f"model.predict_depth={DEPTH} model.predict_loss_factor={FACTOR}",
 }
@@ -62,6 +63,7 @@ def make_weights(form):
 class Model:
   def __init__(self, form, weights):
     self.form, self.p = form, {name: w.double().requires_grad_() for name, w in weights.items()}
+    self.bias, self.quantiles = torch.zeros(LAYERS, EXPERTS, dtype=torch.float64), torch.zeros(LAYERS, EXPERTS, dtype=torch.float64)
 
   def norm(self, x, name):
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.p[name + ".weight"]
@@ -115,7 +117,9 @@ class Model:
   def experts(self, h, at, layer):
     """Of a batch of micro-batches, one after another; the losses are Megatron's three (switch_load_balancing_loss_func)."""
     logits = self.product(h, at + "gate")
-    chosen = logits.topk(TOP, -1).indices
+    if self.form == "balanced_quantiles":
+      self.note_quantiles(logits.detach(), layer)
+    chosen = (logits - self.bias[layer]).topk(TOP, -1).indices
     weights = torch.zeros_like(logits).scatter(-1, chosen, logits.gather(-1, chosen).softmax(-1))
     counts = torch.zeros_like(logits).scatter(-1, chosen, 1.0).sum(1)  # [sequence, expert]
     p, step = logits.softmax(-1).sum(1), torch.zeros(EXPERTS, dtype=torch.float64)
@@ -126,7 +130,7 @@ class Model:
       losses = [(p[own].sum(0) * load.sum(0)).sum() * EXPERTS / (n * n * TOP),
                 (p[own] * load).sum() * EXPERTS / (SEQUENCE * SEQUENCE * TOP) / MICRO,
                 (p[own].sum(0) * step / step.sum()).sum() * EXPERTS / n]
-      used = AUX if self.form == "balanced_steps" else AUX[:2]
+      used = {"balanced_steps": AUX, "balanced_quantiles": ()}.get(self.form, AUX[:2])
       self.router = self.router + sum(c * l for c, l in zip(used, losses)) * MICRO / BATCH
     y = 0.0
     for e in range(EXPERTS):
@@ -134,6 +138,18 @@ class Model:
       y = y + weights[..., e, None] * self.product(
           torch.nn.functional.silu(self.product(h, w + "w1")) * self.product(h, w + "w3"), w + "w2")
     return y
+
+  def note_quantiles(self, logits, layer):
+    """The mean over micro-batches of Megatron's qb_dual_update."""
+    for scores in logits.flatten(0, 1).split(MICRO * SEQUENCE):
+      bound = (scores - self.bias[layer]).topk(TOP + 1, -1).values[:, -1:]
+      share = MICRO * SEQUENCE * TOP // EXPERTS
+      self.quantiles[layer] += (scores - bound).topk(share + 1, 0).values[-1] * MICRO / BATCH
+
+  def settle(self):
+    """Megatron's _update_router_qb_beta."""
+    new = MEMORY * self.bias + (1 - MEMORY) * self.quantiles
+    self.bias, self.quantiles = new - new.mean(-1, keepdim=True), torch.zeros_like(self.bias)
 
   def losses(self, x, labels):
     logits = self.product(x, "lm_head")
@@ -179,6 +195,7 @@ def record(form, tokens):
     with torch.no_grad():
       for weight, gradient in zip(model.p.values(), gradients):
         weight -= LR * gradient
+      model.settle()
   (folder / "settings").write_text(FORMS[form] + "\n")
   (folder / "steps").write_text("\n".join(lines) + "\n")
 

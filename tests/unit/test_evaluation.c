@@ -21,6 +21,7 @@ static const char *const layouts[] = {
     "moe.experts=4 moe.routing=sinkhorn moe.top_k=1 moe.router_activation=sigmoid",
     "moe.experts=4 moe.top_k=2 moe.router_correction=true "
     "moe.router_activation=sigmoid model.checkpoint_names=deepseek_v3",
+    "mesh.world=2 mesh.expert=2 moe.experts=4 moe.top_k=2 moe.routing=quantiles",
     "model.block=gpt_j model.position_embedding=learned model.activation=gelu",
 };
 enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };

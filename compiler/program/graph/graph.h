@@ -236,6 +236,11 @@ typedef enum nxc_fp8_operand {
   NXC_FP8_GRADIENT,
   NXC_N_FP8_OPERANDS
 } nxc_fp8_operand;
+/* Corrections of a router's logits, and what the passes of a step note for the next ones. */
+typedef struct nxc_quantiles {
+  nxc_id correction, sums;
+} nxc_quantiles;
+
 typedef struct nxc_fp8_product {
   nxc_id y, x, weight;                /* before they are rounded */
   nxc_id history[NXC_N_FP8_OPERANDS]; /* maxima that are remembered of each; 0: none are */
@@ -288,6 +293,8 @@ typedef struct nxc_graph {
   size_t n_fixed;
   nxc_id mixture_counts; /* of all layers' experts, where their load-balancing losses share them; else 0 */
   nxc_id *mixture_loads; /* of each layer: the load in its loss; NULL or 0: its router's own counts */
+  nxc_quantiles *quantiles;
+  size_t n_quantiles;
   nxc_id tied;         /* a parameter of this graph that is both embedding and output matrix; 0: none */
   nxc_id tied_gradient; /* its gradient as the output matrix, until both are added */
   nxc_fp8_product *fp8_products;

@@ -142,6 +142,46 @@ static void log_losses(nxc_graph *graph, nxc_id losses) {
   nxc_append(graph, &(nxc_op_request){.op = NX_OP_add_up, .in = {losses}, .out = {own}});
 }
 
+/* The corrections of a layer that follow quantiles: memory, for which the passes of a step note sums. */
+static nxc_id quantiles(const nxc_decoder *d, nxc_id all) {
+  nxc_graph *graph = d->graph;
+  const int64_t n_experts = mixture_of(d)->n_experts;
+  nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n_experts + 1});
+  uint32_t divided = nxc_atoms_placed(&graph->values[all].shape.placement, NXC_SPLIT);
+  nxc_place_atoms(&shape.placement, divided, NXC_PARTIAL);
+  const nxc_quantiles new = {
+      .correction = nxc_parameter_memory(graph, d->t, "quantiles", NXC_PART_ROUTER, n_experts),
+      .sums = nxc_value_new(graph, nxc_arena_printf(graph->arena, "%s.quantile_sums", graph->origin),
+                            NXC_ROLE_GRADIENT, &shape)};
+  nxc_clear_first(graph, new.sums);
+  graph->quantiles =
+      nxc_arena_grow(graph->arena, graph->quantiles, graph->n_quantiles, sizeof *graph->quantiles);
+  graph->quantiles[graph->n_quantiles++] = new;
+  return new.correction;
+}
+
+void nxc_moe_settle(nxc_graph *graph, const nxc_training *t) {
+  for (size_t i = 0; i < graph->n_quantiles; i++) {
+    nxc_id correction = graph->quantiles[i].correction, sums = graph->quantiles[i].sums;
+    uint32_t partial = nxc_atoms_placed(&graph->values[sums].shape.placement, NXC_PARTIAL);
+    graph->origin = graph->values[correction].name;
+    const nxc_op_request whole = {.op = NX_OP_all_reduce,
+                                  .name = "all_sums",
+                                  .in = {sums},
+                                  .when = NX_WHEN_LAST,
+                                  .dtype = NX_f64,
+                                  .group_atoms = partial};
+    if (partial) sums = nxc_append(graph, &whole);
+    nxc_append(
+        graph,
+        &(nxc_op_request){.op = NX_OP_moe_settle,
+                          .in = {correction, sums},
+                          .out = {correction},
+                          .when = NX_WHEN_LAST,
+                          .attrs = {[NX_moe_settle_memory] = nxc_real(t->model.mixture->quantile_memory)}});
+  }
+}
+
 void nxc_moe_route(const nxc_decoder *d, nxc_id x, nxc_id *experts, nxc_id *weights) {
   nxc_graph *graph = d->graph;
   const nxc_mixture *m = mixture_of(d);
@@ -157,6 +197,7 @@ void nxc_moe_route(const nxc_decoder *d, nxc_id x, nxc_id *experts, nxc_id *weig
   nxc_id correction = m->corrected ? nxc_parameter_correction(graph, d->t, m->n_experts) : 0;
   nxc_rank_number start;
   nxc_id all = all_logits(d, logits, &start);
+  if (m->by_quantiles) correction = quantiles(d, all);
   int64_t ring = d->t->layout.context / d->t->layout.ulysses;
   int64_t n_tokens = d->t->batch.micro * d->t->model.sequence;
   bool by_sequence = m->aux_scope == NXC_AUX_OF_SEQUENCE || m->aux_sequence > 0;
@@ -182,7 +223,8 @@ void nxc_moe_route(const nxc_decoder *d, nxc_id x, nxc_id *experts, nxc_id *weig
                     [NX_moe_route_z] = nxc_real(m->z),
                     [NX_moe_route_groups] = nxc_integer(m->groups),
                     [NX_moe_route_top_groups] = nxc_integer(m->top_groups),
-                    [NX_moe_route_group_best] = nxc_integer(m->group_best)}});
+                    [NX_moe_route_group_best] = nxc_integer(m->group_best),
+                    [NX_moe_route_by_logits] = nxc_integer(m->by_quantiles)}});
   *weights = nxc_last_output(graph, 1);
   nxc_id counts = nxc_last_output(graph, 2), losses = nxc_last_output(graph, 3);
   log_losses(graph, losses);

@@ -10,5 +10,7 @@
 void nxc_moe_route(const nxc_decoder *d, nxc_id x, nxc_id *experts, nxc_id *weights);
 /* After the last layer: what a load-balancing loss over all layers reads. */
 void nxc_moe_load_of_model(nxc_graph *graph, const nxc_training *training);
+/* In the step that is built: corrections that follow quantiles, by what its passes have noted. */
+void nxc_moe_settle(nxc_graph *graph, const nxc_training *training);
 
 #endif

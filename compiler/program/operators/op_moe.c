@@ -42,6 +42,33 @@ static void correct(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_grad_accumulate(grad, &request);
 }
 
+/* What the step moves it by is noted of all tokens of the micro-batch. */
+static void note_quantiles(nxc_grad *grad, const nxc_operator_node *op) {
+  nxc_graph *graph = nxc_grad_graph(grad);
+  for (size_t i = 0; i < graph->n_quantiles; i++)
+    if (graph->quantiles[i].correction == op->args[2])
+      nxc_append(graph, &(nxc_op_request){.op = NX_OP_moe_quantile,
+                                          .in = {op->args[1], op->args[2]},
+                                          .out = {graph->quantiles[i].sums},
+                                          .attrs = {[NX_moe_quantile_top_k] = op->attrs[NX_moe_route_top_k],
+                                                    [NX_moe_quantile_accumulate] = nxc_integer(1)}});
+}
+
+static const char *infer_quantile(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  const nxc_shape *all = nxc_in(graph, op, 0);
+  out[0] = nxc_shape_of(NX_f64, 1, (int64_t[]){all->dims[2] + 1});
+  nxc_place_atoms(&out[0].placement, nxc_atoms_placed(&all->placement, NXC_SPLIT), NXC_PARTIAL);
+  return nxc_whole(nxc_in(graph, op, 1));
+}
+
+static const char *infer_settle(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_in(graph, op, 0);
+  return nxc_whole(nxc_in(graph, op, 1));
+}
+
+const nxc_rule nxc_rule_moe_quantile = {.infer = infer_quantile};
+const nxc_rule nxc_rule_moe_settle = {.infer = infer_settle};
+
 static const char *infer_imbalance(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *counts = nxc_in(graph, op, 0);
   out[0] = nxc_shape_of(NX_f32, 1, (int64_t[]){nxc_shape_last(counts)});
@@ -77,7 +104,8 @@ static void grad_route(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id logits = op->args[0], experts = out[0], weights = out[1], counts = out[2];
   nxc_id dweights = nxc_grad_of(grad, weights);
   double scale = nxc_grad_loss_scale(grad);
-  if (op->n_in > 2) correct(grad, op);
+  if (op->n_in > 2 && op->attrs[NX_moe_route_by_logits].integer) note_quantiles(grad, op);
+  else if (op->n_in > 2) correct(grad, op);
   if (dweights == 0) return;
   const nxc_op_request request = {
       .op = NX_OP_moe_route_grad,

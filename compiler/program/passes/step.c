@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/program/model/moe_route.h"
 #include "compiler/program/model/parameters.h"
 #include "compiler/program/graph/fp8.h"
 #include "compiler/program/graph/rules.h"
@@ -350,4 +351,5 @@ void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   for (nxc_id i = 0; i < graph->n_ranges; i++)
     if (!graph->ranges[i].frozen) update_range(&s, i);
   nxc_fp8_step(graph);
+  nxc_moe_settle(graph, training);
 }

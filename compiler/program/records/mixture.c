@@ -50,6 +50,8 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .biased = nxc_flag(s, NX_SETTING_MOE_ROUTER_BIAS),
                    .corrected = nxc_flag(s, NX_SETTING_MOE_ROUTER_CORRECTION),
                    .correction_rate = nxc_number(s, NX_SETTING_MOE_CORRECTION_RATE),
+                   .by_quantiles = nxc_is(s, NX_SETTING_MOE_ROUTING, "quantiles"),
+                   .quantile_memory = nxc_number(s, NX_SETTING_MOE_QUANTILE_MEMORY),
                    .groups = nxc_int_or(s, NX_SETTING_MOE_GROUPS, 1),
                    .by_position = nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position"),
                    .aux = weight(s, NX_SETTING_MOE_AUX_LOSS_COEF),

@@ -29,6 +29,8 @@ typedef struct nxc_mixture {
   bool biased;              /* the router has a bias */
   bool corrected;           /* experts have a correction of the scores that choose them */
   double correction_rate;   /* by which it moves each step towards a balanced load */
+  bool by_quantiles; /* they are memory of logits' quantiles instead, of earlier steps' with this weight */
+  double quantile_memory;
   int64_t groups, top_groups, group_best; /* as of moe_route */
   double aux, z; /* coefficients */
   /* Of further load-balancing losses beside that of a layer's micro-batch: over each sequence, and over the

@@ -16,7 +16,7 @@
   {.n_sequences = XDIM(1, 1), .sequence = XDIM(1, 2), .n_experts = ROUTE_E, .top_k = ROUTE_K, \
    .score = A_score, .normalize = A_normalize, .scale = A_scale, .sinkhorn = A_sinkhorn, \
    .tolerance = A_tolerance, .capacity = A_capacity, .by_position = A_by_position, .zigzag = A_zigzag, \
-   .groups = A_groups, .top_groups = A_top_groups, .group_best = A_group_best}
+   .groups = A_groups, .top_groups = A_top_groups, .group_best = A_group_best, .by_logits = A_by_logits}
 
 /* One group. */
 kernel void route_sinkhorn(OPERANDS) {
@@ -172,6 +172,58 @@ kernel void moe_imbalance(OPERANDS) {
   for (long i = 0; i < XN(0); i++) all += X0(i), own += i % n_experts == e ? X0(i) : 0;
   double value = (double)n_experts * own - all;
   SET_Y0(e, (float)(A_accumulate ? (double)Y0(e) + value : value));
+}
+#endif
+
+#ifdef IS_moe_quantile
+/* scratch: of each token, the greatest corrected logit that does not choose */
+#define BOUNDS ((global float *)scratch)
+
+kernel void quantile_bounds(OPERANDS) {
+  const nxk_moe moe = {.n_experts = ROUTE_E, .groups = 1, .by_logits = true};
+  long t = get_global_id(0);
+  double logits[ROUTE_E], correction[ROUTE_E], values[ROUTE_E];
+  int chosen[ROUTE_K + 1];
+  if (t >= XN(0) / ROUTE_E) return;
+  for (int e = 0; e < ROUTE_E; e++) logits[e] = X0(t * ROUTE_E + e), correction[e] = X1(e);
+  nxk_moe_choosing(&moe, logits, correction, NULL, values);
+  nxk_moe_choose(values, ROUTE_E, ROUTE_K + 1, chosen);
+  BOUNDS[t] = (float)values[chosen[ROUTE_K]];
+}
+
+/* In the order of the numbers. */
+static uint key_of(float x) {
+  uint bits = as_uint(x);
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+/* A group for each expert: bit by bit, the greatest number that enough margins reach. */
+kernel void moe_quantile(OPERANDS) {
+  local float room[LOCAL];
+  long e = get_group_id(0), n = XN(0) / ROUTE_E;
+  uint found = 0;
+  for (int bit = 31; e < ROUTE_E && bit >= 0; bit--) {
+    uint tried = found | 1u << bit;
+    float above = 0;
+    for (long t = get_local_id(0); t < n; t += LOCAL)
+      above += key_of((float)X0(t * ROUTE_E + e) - BOUNDS[t]) >= tried;
+    if ((long)group_sum(above, room) > n * ROUTE_K / ROUTE_E) found = tried;
+  }
+  double value = e < ROUTE_E ? (double)as_float(found >> 31 ? found & 0x7fffffffu : ~found) : 1;
+  if (get_local_id(0) == 0) SET_Y0(e, A_accumulate ? Y0(e) + value : value);
+}
+#endif
+
+#ifdef IS_moe_settle
+kernel void moe_settle(OPERANDS) {
+  double mean = 0, number = X1(YN(0));
+  if (get_global_id(0) != 0 || !(number > 0)) return;
+  for (int pass = 0; pass < 2; pass++)
+    for (long e = 0; e < YN(0); e++) {
+      double value = A_memory * (double)Y0(e) - (1 - A_memory) * X1(e) / number;
+      if (pass == 0) mean += value / (double)YN(0);
+      else SET_Y0(e, (float)(value - mean));
+    }
 }
 #endif
 
