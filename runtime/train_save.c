@@ -2,6 +2,7 @@
 /* When a training is saved, and what becomes of it where that fails. */
 #include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/files/fault.h"
+#include "runtime/files/mapping.h"
 #include "runtime/signals.h"
 #include "runtime/training.h"
 #include "runtime/world/clock.h"
@@ -58,8 +59,22 @@ bool nxr_saves_finish(nxr_training *run) {
   return good;
 }
 
+/* Of each host one rank looks, whenever there is something to lose. */
+static void warn_of_changes(nxr_training *run) {
+  if (run->world->local_rank != 0) return;
+  for (const char *path; (path = nxr_mapping_changed()) != NULL;) {
+    nxr_metrics_end_line(&run->metrics);
+    nxr_print(
+        stderr,
+        "nxrun: %s was written to by step %llu, while it is read: steps since the last checkpoint may have "
+        "trained on other numbers; let nothing write to it, and go on from the checkpoint before\n",
+        path, (unsigned long long)run->done);
+  }
+}
+
 static bool begin(nxr_training *run, bool temporary) {
   if (run->saved == run->done) return true;
+  warn_of_changes(run);
   if (nxr_saver_is_open(run->saver) && run->plan->run_names->rules & NX_RUN_SKIPS_SAVES) {
     if (run->world->rank == 0)
       nxr_print(stderr, "nxrun: step %llu is not saved, since another checkpoint is still being written\n",

@@ -20,17 +20,19 @@ struct nxr_mapped_file {
   nxr_mapped_file *next;
   const uint8_t *bytes;
   uint64_t n_bytes;
+  struct stat status; /* when it was mapped */
+  bool changed;       /* since then, and told */
   char path[];
 };
 
 static nxr_mapped_file *mapped_files;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool remember(nxr_mapping *mapping, const char *path) {
+static bool remember(nxr_mapping *mapping, const char *path, const struct stat *status) {
   size_t length = strlen(path) + 1;
   nxr_mapped_file *file = malloc(sizeof *file + length);
   if (file == NULL) return false;
-  *file = (nxr_mapped_file){.bytes = mapping->bytes, .n_bytes = mapping->n_bytes};
+  *file = (nxr_mapped_file){.bytes = mapping->bytes, .n_bytes = mapping->n_bytes, .status = *status};
   memcpy(file->path, path, length);
   pthread_mutex_lock(&lock);
   file->next = mapped_files;
@@ -63,7 +65,7 @@ static bool map(const char *path, nxr_mapping *mapping, nxr_fault *fault) {
   close(file);
   if (bytes == MAP_FAILED) return nxr_fault_set(fault, "cannot map %s: %s", path, strerror(mapping_error));
   *mapping = (nxr_mapping){.bytes = bytes, .n_bytes = n_bytes};
-  if (remember(mapping, path)) return true;
+  if (remember(mapping, path, &status)) return true;
   nxr_mapping_close(mapping);
   return nxr_fault_set(fault, "out of memory");
 }
@@ -80,6 +82,23 @@ void nxr_mapping_close(nxr_mapping *mapping) {
   if (mapping->bytes) munmap((void *)(uintptr_t)mapping->bytes, mapping->n_bytes);
   if (mapping->file) forget(mapping->file);
   *mapping = (nxr_mapping){0};
+}
+
+static bool was_written(const nxr_mapped_file *file) {
+  const struct stat *then = &file->status;
+  struct stat now;
+  return stat(file->path, &now) == 0 && now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+         (now.st_size != then->st_size || now.st_mtim.tv_sec != then->st_mtim.tv_sec ||
+          now.st_mtim.tv_nsec != then->st_mtim.tv_nsec);
+}
+
+const char *nxr_mapping_changed(void) {
+  const char *path = NULL;
+  pthread_mutex_lock(&lock);
+  for (nxr_mapped_file *file = mapped_files; file != NULL && path == NULL; file = file->next)
+    if (!file->changed && (file->changed = was_written(file))) path = file->path;
+  pthread_mutex_unlock(&lock);
+  return path;
 }
 
 /* ---- the guard ---- */

@@ -24,6 +24,10 @@ void nxr_mapping_close(nxr_mapping *mapping);
 /* The name of the file that is mapped at an address; NULL: none is. */
 const char *nxr_mapping_path(const void *address);
 
+/* The name of a mapped file that was written to since it was mapped; each is told once. NULL: no further one.
+ * What has taken its name meanwhile is another file. */
+const char *nxr_mapping_changed(void);
+
 /* From now on. Where several ranks read the same file the lowest speaks, and its end (status 1) ends the
  * others. `program` is how messages begin; it must stay. */
 void nxr_mapping_guard(const char *program, uint32_t rank);

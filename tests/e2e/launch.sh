@@ -215,5 +215,20 @@ kill -KILL $(own_ranks) 2>/dev/null
 wait $job
 plan long.bin 2 steps=2000000000 deadline=4 save=1
 end_by 'a rank stands still, probably in a checkpoint' STOP rank 1 'rank 0 .*waits .*: rank 1 '
+# What is written to a dataset that is read is told when there is something to lose; another file of its name is none.
+written() { # NAME COUNT COMMAND: so often is data.bin named by a run that the command goes beside
+  rm -rf long steps
+  setsid "$mpiexec" -n 2 "$nxrun" long.bin --dir long --log json >steps 2>out &
+  job=$!
+  for _ in $(seq 100); do [ -s steps ] && break; sleep 0.1; done
+  sh -c "$3"
+  kill -s TERM "$job"
+  wait "$job"
+  grep -q 'stopped by a signal' out && [ "$(grep -c '^nxrun: data.bin was written to by step [0-9]*, while' out)" -eq "$2" ]
+  report "$1" $?
+}
+cp data.bin kept.bin
+written 'the dataset is written to while it is read' 1 'dd if=kept.bin of=data.bin conv=notrunc 2>/dev/null'
+written 'it is replaced' 0 'mv kept.bin data.bin'
 end_by 'the dataset is cut while it is read' CUT job 1 '^nxrun: data.bin was cut short'
 finish
