@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* add, bias_add, cast, fill, and the boxes and sums that matmul and the collectives use. */
+/* add, vote, bias_add, cast, fill, and the boxes and sums that matmul and the collectives use. */
 #include "kernels/cpu/family.h"
 #include "kernels/cpu/vec.h"
 
@@ -31,6 +31,27 @@ void CPU_NAME(cpu_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
       float *r = vec_target(y, y_type, start, y_buffer);
 #pragma omp simd
       for (int64_t i = 0; i < count; i++) r[i] = p[i] + q[i];
+      vec_commit(y, y_type, start, count, r);
+    }
+  }
+}
+
+void CPU_NAME(cpu_vote)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  const void *x = cpu_in_at(kernel, frame, 0);
+  void *y = cpu_out_at(kernel, frame, 0);
+  nx_dtype x_type = cpu_in(kernel, 0)->dtype, y_type = cpu_out(kernel, 0)->dtype;
+  int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
+  const float share = (float)cpu_real(kernel, NX_vote_share);
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer x_buffer, y_buffer;
+    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
+    for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK) {
+      int64_t count = vec_chunk_of(start, span.end);
+      const float *p = vec_read(x, x_type, start, count, x_buffer);
+      float *r = vec_target(y, y_type, start, y_buffer);
+#pragma omp simd
+      for (int64_t i = 0; i < count; i++) r[i] = p[i] > 0 ? share : p[i] < 0 ? -share : p[i];
       vec_commit(y, y_type, start, count, r);
     }
   }

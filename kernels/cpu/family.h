@@ -18,6 +18,7 @@ bool CPU_NAME(cpu_ce_bind)(nxk_kernel *kernel, nxk_fault *fault);
 bool CPU_NAME(cpu_element_bind)(nxk_kernel *kernel, nxk_fault *fault);
 
 RUN(cpu_add)
+RUN(cpu_vote)
 RUN(cpu_bias_add)
 RUN(cpu_columns_add)
 RUN(cpu_columns)

@@ -18,6 +18,7 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_layer_norm] = REAL(cpu_layer_norm),
     [NX_OP_layer_norm_grad] = {CPU_NAME(cpu_norm_grad_bind), CPU_NAME(cpu_layer_norm_grad)},
     [NX_OP_add] = REAL(cpu_add),
+    [NX_OP_vote] = REAL(cpu_vote),
     [NX_OP_bias_add] = REAL(cpu_bias_add),
     [NX_OP_columns_add] = REAL(cpu_columns_add),
     [NX_OP_columns] = REAL(cpu_columns),

@@ -354,6 +354,7 @@ static const ocl_row rows[NX_OP_END] = {
     [NX_OP_random_logits] = ELEMENTWISE("pointwise", "random_logits"),
     [NX_OP_clip_scale] = {"reduction", {{"clip_scale", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
     [NX_OP_segment] = {"reduction", {{"segment", OCL_ONE, 0, 0, NULL}}, NULL, NULL},
+    [NX_OP_vote] = ELEMENTWISE("pointwise", "vote"),
     [NX_OP_bias_add] = ELEMENTWISE("pointwise", "bias_add"),
     [NX_OP_slice] = {"pointwise", {{"slice", OCL_ITEMS, OCL_OUT(0), 0, NULL}}, NULL, slice_define},
     [NX_OP_columns_add] = ELEMENTWISE("pointwise", "columns_add"),

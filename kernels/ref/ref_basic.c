@@ -9,6 +9,15 @@ void ref_add(const ref_call *call) {
   for (int64_t i = 0; i < y.n_elements; i++) ref_store(&y, i, ref_load(&a, i) + ref_load(&b, i));
 }
 
+void ref_vote(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  double share = ref_real(call, NX_vote_share);
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    double value = ref_load(&x, i);
+    ref_store(&y, i, value > 0 ? share : value < 0 ? -share : value);
+  }
+}
+
 void ref_columns_add(const ref_call *call) {
   ref_operand x = ref_in(call, 0), z = ref_in(call, 1), y = ref_out(call, 0);
   int64_t n = ref_last_dim(&x), m = ref_last_dim(&z), first = ref_int(call, NX_columns_add_first);

@@ -71,6 +71,11 @@ static inline void rule_sgd(const rule_step *step, real *restrict p, real *const
   for (int64_t i = 0; i < n; i++) p[i] -= lr * (g[i] * scale + decay * p[i]);
 }
 
+static inline void rule_distsignsgd(const rule_step *step, real *restrict p, real *const *states,
+                                    const real *restrict g, int64_t n) {
+  rule_sgd(step, p, states, g, n);
+}
+
 static inline void rule_sgd_momentum(const rule_step *step, real *restrict p, real *const *states,
                                      const real *restrict g, int64_t n) {
   real *restrict sum = states[0];

@@ -50,7 +50,7 @@ losses() { sed -n 's/.*"step":[34],"loss":\([0-9.]*\),.*"grad_norm":\([0-9.]*\).
 # another step where meshes round a gradient near 0 otherwise.
 follow() { # KIND FROM TO
   tolerance=1e-4
-  case $1 in lion | signsgd | rprop | fp8) tolerance=5e-3 ;; esac
+  case $1 in lion | signsgd | distsignsgd | rprop | fp8) tolerance=5e-3 ;; esac
   losses "$2-$3" >got &&
     paste "expected-$1" got | awk -v t=$tolerance 'function off(a, b) { return (a - b) * (a - b) > t * t * a * a }
       off($1, $3) || off($2, $4) { bad = 1; print "# " $0 } END { exit bad || NR != 2 }' >out
@@ -116,7 +116,7 @@ compare
 : >layouts
 whole_tensors='muon adaptive_muon novograd sm3 sm3-momentum adafactor adamw-eight_bits'
 elements='adam adamax adadelta adagrad rmsprop rmsprop-momentum rprop lion madgrad_wd anyprecision_adamw kahan_adamw sgd
-  sgd-momentum signsgd ademamix adan adamw-amsgrad rmsprop-centered'
+  sgd-momentum signsgd distsignsgd ademamix adan adamw-amsgrad rmsprop-centered'
 for kind in $elements $whole_tensors; do
   layout "$kind" one 1
   layout "$kind" tensor 2 mesh.tensor=2 optimizer.zero_stage=1

@@ -50,6 +50,10 @@ for folder in "$recorded"/forms/*; do
   [ "$form" = balanced ] || [ "$form" = balanced_quantiles ] && plan "$form" experts 2 mesh.world=2 mesh.expert=2
   [ "$form" = balanced_steps ] && continue # the step's load is that of more ranks at once
   plan "$form" zero3 2 mesh.world=2 optimizer.zero_stage=3
+  [ "$form" = votes ] || continue
+  plan "$form" zero0 2 mesh.world=2
+  plan "$form" zero1 2 mesh.world=2 optimizer.zero_stage=1 reduce.overlap=true
+  plan "$form" elastic 2 mesh.world=2 run.reproducible=elastic
 done
 for ranks in 1 2; do
   # shellcheck disable=SC2046

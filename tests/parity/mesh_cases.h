@@ -44,6 +44,8 @@ static const struct family {
     {"rule-lion", RULE("lion"), zero_rules, 2, true, &dp2},
     {"rule-madgrad", RULE("madgrad_wd") SET("optimizer.momentum", "0.9"), zero_rules, 2, true, &dp2},
     {"rule-signsgd", RULE("signsgd"), zero_rules, 2, true, &dp2},
+    {"rule-distsignsgd", RULE("distsignsgd"), zero_rules, 2, true, &dp2},
+    {"votes-growing", SET("optimizer.name", "distsignsgd") NO_CLIP LAYERS("4") GROWING, growing, 4},
     {"rule-ademamix", RULE("ademamix") SET("optimizer.slow_weight_warmup", "4"), zero_rules, 2, true, &dp2},
     {"rule-adan", RULE("adan"), zero_rules, 2, true, &dp2},
     {"rule-cautious", RULE("adamw") SET("optimizer.cautious_decay", "true"), zero_rules, 2, true, &dp2},

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 HERE = pathlib.Path(__file__).resolve().parent
 HIDDEN, WIDTH, LAYERS, HEADS, SEQUENCE, VOCAB, BATCH, STEPS, LR = 32, 48, 2, 4, 32, 250, 8, 3, 0.01
 BUCKETS, MOST, SCALE, DEPTH, FACTOR, BLOCK = 8, 20, 2.0, 2, 0.3, 4
-EXPERTS, TOP, MICRO, AUX, MEMORY = 4, 2, 2, (0.3, 0.2, 0.4), 0.25
+EXPERTS, TOP, MICRO, AUX, MEMORY, DECAY = 4, 2, 2, (0.3, 0.2, 0.4), 0.25, 0.1
 MIXTURE = f"moe.experts={EXPERTS} moe.top_k={TOP} moe.ffn_hidden={WIDTH} moe.dropless=true moe.pre_softmax=false moe.buffer_factor={EXPERTS}"
 FORMS = {
     "relative": f"model.position_embedding=relative model.relative_buckets={BUCKETS} "
@@ -25,6 +25,7 @@ FORMS = {
     "balanced": MIXTURE + f" moe.aux_loss_coef={AUX[0]} moe.sequence_aux_loss_coef={AUX[1]}",
     "balanced_steps": MIXTURE + f" moe.aux_loss_coef={AUX[0]} moe.sequence_aux_loss_coef={AUX[1]} moe.step_aux_loss_coef={AUX[2]}",
     "balanced_quantiles": MIXTURE + f" moe.routing=quantiles moe.quantile_memory={MEMORY}",
+    "votes": f"optimizer.name=distsignsgd optimizer.weight_decay={DECAY} optimizer.norm_weight_decay=true",
     "local": f"model.attention_pattern=[local,global] model.sparse_block={BLOCK}",
     "further": f"model.predict_depth={DEPTH} model.predict_loss_factor={FACTOR}",
 }
@@ -178,6 +179,16 @@ class Model:
     return loss, loss + self.router + (FACTOR * self.further(x, labels) if self.form == "further" else 0.0)
 
 
+def votes(model, inputs, labels):
+  """What xorl's DistSignSGD steps by: the mean of the signs of micro-batches' gradients."""
+  means = [torch.zeros_like(weight) for weight in model.p.values()]
+  for first in range(0, BATCH, MICRO):
+    loss = model.loss(inputs[first:first + MICRO], labels[first:first + MICRO])[0]
+    for mean, gradient in zip(means, torch.autograd.grad(loss, list(model.p.values()))):
+      mean += gradient.sign() * MICRO / BATCH
+  return means
+
+
 def record(form, tokens):
   folder = HERE / "recorded" / "forms" / form
   folder.mkdir(parents=True, exist_ok=True)
@@ -190,11 +201,13 @@ def record(form, tokens):
     labels = torch.stack([tokens[s + 1:s + SEQUENCE + 1] for s in starts])
     loss, total = model.loss(inputs, labels)
     gradients = torch.autograd.grad(total, list(model.p.values()))
+    if form == "votes":
+      gradients = votes(model, inputs, labels)
     norm = math.sqrt(sum(g.pow(2).sum().item() for g in gradients))
     lines.append(f"{loss.item():.12g} {norm:.12g}")
     with torch.no_grad():
       for weight, gradient in zip(model.p.values(), gradients):
-        weight -= LR * gradient
+        weight -= LR * (gradient + (DECAY * weight if form == "votes" else 0))
       model.settle()
   (folder / "settings").write_text(FORMS[form] + "\n")
   (folder / "steps").write_text("\n".join(lines) + "\n")

@@ -384,6 +384,7 @@ def cases():
     yield ("rmsprop_centered", {"alpha": 0.9, "epsilon": 1e-8}, 1e-2, 0.1, optim.RMSprop,
            {"alpha": 0.9, "eps": 1e-8, "centered": True})
     yield "adamax", adam, 1e-2, 0.1, optim.Adamax, torch_adam
+    yield "distsignsgd", {}, 1e-2, 0.1, optim.SGD, {}
     yield "sgd", {}, 1e-2, 0.1, optim.SGD, {}
     yield "sgd_momentum", sgd, 1e-2, 0.1, optim.SGD, {"momentum": 0.9}
     yield "sgd_momentum", {**sgd, "nesterov": 1}, 1e-2, 0.1, optim.SGD, {"momentum": 0.9, "nesterov": True}

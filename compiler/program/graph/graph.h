@@ -223,6 +223,7 @@ typedef struct nxc_range_node {
   nxc_id states[NX_MAX_STATES]; /* [n_shard], of the optimizer; 0: none */
   nxc_id grad;            /* what outlives a pass: [n_elements], or [n_shard] where gradients are divided */
   nxc_id pass_grad;       /* [n_elements]: what a backward pass writes */
+  nxc_id handed;          /* the same, or the votes of it: what is summed over passes and ranks */
   nxc_id levels, n_summed; /* what passes are summed in, and how many have been; 0: they add to grad */
   nxc_id stage_sum;       /* [n_elements]: pass_grad summed over the stages that share it; 0: none do */
   nxc_id grad_shard;      /* [n_shard]: summed over shard_atoms; 0: nothing is divided */
@@ -307,6 +308,7 @@ typedef struct nxc_graph {
   bool
       divides_gradients; /* a backward pass adds to shards of the gradients that are summed over shard_axis */
   bool in_pairs; /* passes hand gradients to sums in pairs */
+  bool votes;    /* or votes */
   int32_t first_layer, n_layers;
   nxc_id ports[NX_N_PORTS]; /* 0: none */
   uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */

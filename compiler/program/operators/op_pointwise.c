@@ -10,6 +10,14 @@ static const char *infer_add(const nxc_graph *graph, const nxc_operator_node *op
   return nxc_same(&out[0], nxc_in(graph, op, 1));
 }
 
+/* Of what is still to be summed too: who votes is for the caller to say. */
+static const char *infer_vote(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
+  out[0] = *nxc_out(graph, op, 0);
+  return NULL;
+}
+
+const nxc_rule nxc_rule_vote = {.infer = infer_vote};
+
 /* The gradient in the type of what it is the gradient of. */
 static nxc_id in_type_of(nxc_grad *grad, nxc_id value, nxc_id dy) {
   nxc_graph *graph = nxc_grad_graph(grad);

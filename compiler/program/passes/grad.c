@@ -125,7 +125,7 @@ static bool first_writer(const nxc_grad *grad, nxc_id parameter_gradient) {
 /* Whether a pass begins the gradient anew and hands it over at its end, instead of adding to the passes
  * before. */
 static bool is_of_one_pass(const nxc_graph *graph, nxc_id gradient) {
-  return graph->in_pairs ||
+  return graph->in_pairs || graph->votes ||
          (graph->divides_gradients && (partial_atoms(graph, gradient) & graph->shard_axis) != 0);
 }
 

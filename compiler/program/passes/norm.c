@@ -67,7 +67,7 @@ void nxc_norm_squares(nxc_graph *graph, const nxc_training *t) {
     bool divided = range->shard_atoms != 0, first = !counted[index];
     if (divided && !first) continue;
     counted[index] = true;
-    bool apart = range->group_atoms || range->levels; /* from what passes write */
+    bool apart = range->group_atoms || range->levels || graph->votes; /* from what passes write */
     nxc_id x = !apart ? gradient : divided ? range->summed : summed(graph, range, gradient);
     uint32_t held_by_all = range->copy_atoms | (range->group_atoms & ~range->shard_atoms);
     nxc_rank_number weight = nxc_parameter_owner(graph, held_by_all, range->shared);

@@ -50,7 +50,7 @@ static void sum_passes(nxc_graph *graph, nxc_id x, nxc_id levels, nxc_id count, 
 
 void nxc_pairs_add(nxc_graph *graph, nxc_id index) {
   const nxc_range_node *range = &graph->ranges[index];
-  sum_passes(graph, range->pass_grad, range->levels, range->n_summed, range->grad);
+  sum_passes(graph, range->handed, range->levels, range->n_summed, range->grad);
 }
 
 nxc_id nxc_pairs_of_passes(nxc_graph *graph, nxc_id x) {

@@ -221,9 +221,10 @@ static void make_gradients(nxc_graph *graph, nxc_range_node *range) {
   range->grad = range_value(graph, range, "grad", NXC_ROLE_GRADIENT, dtype, whole, NXC_PARTIAL);
   range->pass_grad = range->grad;
   if (graph->in_pairs) nxc_pairs_make(graph, range);
-  if (!whole || graph->in_pairs)
+  if (!whole || graph->in_pairs || graph->votes)
     range->pass_grad =
         range_value(graph, range, "grad.whole", NXC_ROLE_ACTIVATION, dtype, true, NXC_PARTIAL);
+  range->handed = range->pass_grad;
   nxc_id grad = range->grad;
   if (range->shared)
     range->stage_sum = grad =

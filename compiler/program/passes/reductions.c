@@ -15,7 +15,8 @@ typedef struct reductions {
 /* Of whole gradients to this rank's shard, or of all where nothing is divided. */
 static void reduce(nxc_graph *graph, const nxc_range_node *range, nxc_id to, uint8_t when) {
   bool divided = range->shard_atoms != 0, summed_before = range->shared && !range->divided_gradients;
-  nxc_id summands = range->levels ? range->grad : range->pass_grad;
+  bool kept = range->levels || (graph->votes && !range->divided_gradients);
+  nxc_id summands = kept ? range->grad : range->handed;
   nxc_append(graph, &(nxc_op_request){.op = divided ? NX_OP_reduce_scatter : NX_OP_all_reduce,
                                       .in = {summed_before ? range->stage_sum : summands},
                                       .out = {to},
@@ -162,11 +163,49 @@ static void finish(reductions *r, uint32_t class) {
   r->under_way[class] = 0;
 }
 
+/* A data-parallel rank has a vote in each pass, by the sign of what the others of its parts sum to. */
+static void vote(nxc_graph *graph, nxc_range_node *range) {
+  const nxc_shape shape = graph->values[range->pass_grad].shape;
+  uint32_t data = range->group_atoms & nxc_axis(&graph->mesh, NXC_AXIS_DATA),
+           others = range->group_atoms & ~data;
+  uint32_t n =
+      graph->n_micro_batches * nxc_mesh_size(&graph->mesh, data) * nxc_mesh_size(&graph->mesh, others);
+  const nxc_op_request whole = {.op = NX_OP_all_reduce,
+                                .name = "grad.of_vote",
+                                .in = {range->pass_grad},
+                                .dtype = shape.dtype,
+                                .group_atoms = others};
+  nxc_id x = others ? nxc_append(graph, &whole) : range->pass_grad;
+  range->handed = nxc_value_new(graph, nxc_arena_printf(graph->arena, "%s.votes", range->name),
+                                NXC_ROLE_ACTIVATION, &shape);
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_vote,
+                                      .in = {x},
+                                      .out = {range->handed},
+                                      .attrs = {[NX_vote_share] = nxc_real(1.0 / n)}});
+}
+
+/* The votes of the passes, or whatever they hand over, where no collective adds them up. */
+static void keep(nxc_graph *graph, const nxc_range_node *range) {
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_fill,
+                                      .out = {range->grad},
+                                      .attrs = {nxc_real(0)},
+                                      .when = graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS});
+  nxc_append(graph, &(nxc_op_request){
+                        .op = NX_OP_add, .in = {range->grad, range->handed}, .out = {range->grad}});
+}
+
+static bool has_votes(const nxc_graph *graph, const nxc_range_node *range) {
+  return graph->votes &&
+         graph->tables->parameter_groups[range->parameter_group].update.rule->op == NX_OP_distsignsgd;
+}
+
 /* A range's reduction goes on until the next range of its class is complete. */
 static void reach(reductions *r, nxc_id index) {
   const nxc_range_node *range = &r->graph->ranges[index];
   enter(r->graph, range);
-  if (range->divided_gradients || range->levels) clear_gaps(r->graph, index);
+  if (range->divided_gradients || range->levels || r->graph->votes) clear_gaps(r->graph, index);
+  if (has_votes(r->graph, range)) vote(r->graph, &r->graph->ranges[index]);
+  if (r->graph->votes && !range->levels && !range->divided_gradients) keep(r->graph, range);
   if (range->levels) nxc_pairs_add(r->graph, index);
   if (range->group_atoms == 0 || (!range->divided_gradients && !r->t->sharding.overlap_reduce)) return;
   if (range->shared && !range->divided_gradients) return; /* the stages sum it first, in the step */
@@ -179,7 +218,7 @@ static void reach(reductions *r, nxc_id index) {
 void nxc_reductions_build(nxc_graph *graph, const nxc_training *t) {
   const nxc_program_list list = graph->programs[NXC_BACKWARD];
   reductions r = {.graph = graph, .t = t};
-  if (!graph->divides_gradients && !graph->in_pairs && !t->sharding.overlap_reduce) return;
+  if (!graph->divides_gradients && !graph->in_pairs && !graph->votes && !t->sharding.overlap_reduce) return;
   r.complete = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.complete);
   r.under_way = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.under_way);
   r.added = nxc_arena_array(graph->arena, graph->n_ranges, sizeof *r.added);

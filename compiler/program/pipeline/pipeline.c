@@ -47,6 +47,7 @@ static nxc_graph *new_graph(nxc_pipeline *p, const nxc_training *t, uint32_t chu
   graph->shard_axis = t->sharding.axis;
   graph->divides_gradients = t->sharding.stage > 1 && !t->sharding.reduce_once;
   graph->in_pairs = t->sharding.in_pairs && graph->n_micro_batches > 1;
+  graph->votes = t->optimizer.update.rule->op == NX_OP_distsignsgd;
   if (p->n_graphs) graph->tables = p->graphs[0]->tables;
   p->graphs[p->n_graphs++] = graph;
   return graph;

@@ -9,6 +9,13 @@ kernel void add(OPERANDS) {
 }
 #endif
 
+#ifdef IS_vote
+kernel void vote(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0)) SET_Y0(i, X0(i) > 0 ? A_share : X0(i) < 0 ? -A_share : X0(i));
+}
+#endif
+
 #ifdef IS_bias_add
 kernel void bias_add(OPERANDS) {
   long i = get_global_id(0);
