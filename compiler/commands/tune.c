@@ -102,8 +102,7 @@ static int report(const job *j, nxc_tune_report *r) {
   else if (!found) nxc_tune_print(r, stderr); /* why there is none */
   else if (strcmp(format, "options") == 0) print_options(&result->best[0], j->arena);
   else fputs(nxc_difference(j->arena, r->file, source->text, result->best[0].text), stdout);
-  bool wrong = nxc_sink_count(r->request->findings, NXC_SEVERITY_ERROR) > 0; /* and no layout mends it */
-  return found && !(wrong && result->own_refused == NULL) ? NXC_EXIT_GOOD : NXC_EXIT_FOUND;
+  return found && !result->best[0].has_errors ? NXC_EXIT_GOOD : NXC_EXIT_FOUND;
 }
 
 static const nxc_system *open_system(const job *j, const nxc_compiled *compiled) {

@@ -56,12 +56,13 @@ static json_t *reasons_json(const nxc_tune_result *result) {
   return reasons;
 }
 
-static json_t *left_out_json(const nxc_left_outs *all) {
+static json_t *left_out_json(const nxc_tune_report *r) {
+  const nxc_left_outs *all = &r->result->left_out;
   json_t *list = json_array();
   for (size_t i = 0; i < all->n; i++) {
     const nxc_left_out *one = &all->list[i];
-    json_array_append_new(list, json_pack("{s:s, s:I, s:s, s:s, s:s?}", "knob", nxc_knob_name(one->knob),
-                                          "value", (json_int_t)one->value.first, "id", one->id, "message",
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s?}", "knob", nxc_knob_name(one->knob),
+                                          "value", nxc_tune_value(r, one), "id", one->id, "message",
                                           one->message, "fix", one->remedy));
   }
   return list;
@@ -82,7 +83,7 @@ void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
   json_object_set_new(object, "judged", json_integer((json_int_t)result->n_judged));
   json_object_set_new(object, "refused", json_integer((json_int_t)result->n_refused));
   json_object_set_new(object, "reasons", reasons_json(result));
-  json_object_set_new(object, "not_tried", left_out_json(&result->left_out));
+  json_object_set_new(object, "not_tried", left_out_json(r));
   json_object_set_new(object, "cut_short", json_boolean(result->cut_short));
   json_object_set_new(object, "least_bytes", json_real(result->least_bytes));
   json_object_set_new(object, "best", best);

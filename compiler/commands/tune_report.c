@@ -147,12 +147,11 @@ static void print_reasons(const nxc_tune_report *r, FILE *out) {
 static const char *show_values(const nxc_tune_report *r, size_t at, size_t *past) {
   const nxc_left_outs *all = &r->result->left_out;
   const nxc_left_out *one = &all->list[at];
-  const char *text = nxc_arena_printf(r->arena, "%lld", (long long)one->value.first);
+  const char *text = nxc_tune_value(r, one);
   for (*past = at + 1; *past < all->n; ++*past) {
     const nxc_left_out *next = &all->list[*past];
     if (next->knob != one->knob || strcmp(next->id, one->id) != 0) break;
-    if (next->value.first != next[-1].value.first) /* else the same with divided sequences */
-      text = nxc_arena_printf(r->arena, "%s, %lld", text, (long long)next->value.first);
+    text = nxc_arena_printf(r->arena, "%s, %s", text, nxc_tune_value(r, next));
   }
   return text;
 }
@@ -190,14 +189,15 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
   print_elsewhere(result, out);
 }
 
-/* What is wrong with the file whatever its layout is, and stays so. */
+/* What is wrong with the file, and whether that stays so. */
 static void print_errors(const nxc_tune_report *r, FILE *out) {
   const nxc_sink *findings = r->request->findings;
   bool judged = r->result->own_refused == NULL || r->result->n_best > 0;
+  bool stays = r->result->n_best == 0 || r->result->best[0].has_errors;
   for (size_t i = 0; judged && findings != NULL && i < nxc_sink_n_findings(findings); i++) {
     const nxc_finding *finding = nxc_sink_finding(findings, i);
     if (finding->severity == NXC_SEVERITY_ERROR)
-      print_words(r, out, "the file has an error: ", "",
+      print_words(r, out, stays ? "the file has an error: " : "1 mends an error of the file: ", "",
                   nxc_arena_printf(r->arena, "%s (%s)", finding->message, finding->id));
   }
 }

@@ -33,3 +33,8 @@ double nxc_tune_loss(const nxc_tuned *best, const nxc_tuned *tuned) {
 int64_t nxc_tune_samples(const nxc_tune_report *r, int64_t sequences) {
   return sequences / r->request->training->batch.rows;
 }
+
+const char *nxc_tune_value(const nxc_tune_report *r, const nxc_left_out *one) {
+  if (one->knob == NXC_KNOB_RECOMPUTE) return recompute_words[one->value.first];
+  return nxc_arena_printf(r->arena, "%lld", (long long)one->value.first);
+}

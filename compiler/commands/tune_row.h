@@ -14,5 +14,7 @@ double nxc_tune_token_s(const nxc_tuned *tuned);
 double nxc_tune_loss(const nxc_tuned *best, const nxc_tuned *tuned);
 /* As the file counts them: pairs, where a sample has two sequences. */
 int64_t nxc_tune_samples(const nxc_tune_report *r, int64_t sequences);
+/* A degree, or what is computed again. */
+const char *nxc_tune_value(const nxc_tune_report *r, const nxc_left_out *one);
 
 #endif

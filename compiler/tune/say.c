@@ -207,6 +207,7 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
       space->training->layout.world == nxc_int(s->speaker->compiled->settings, NX_SETTING_MESH_WORLD);
   if (!all_ranks) request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
   nxc_compile_settings(s->arena, &request, sink, &said->compiled);
+  said->has_errors = nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0;
   const nxc_sink *before = s->speaker->findings; /* what the file has anyway no layout mends */
   said->refused = first_of(s, sink, NXC_SEVERITY_ERROR, before);
   if (all_ranks && said->refused.message == NULL) 
@@ -241,16 +242,22 @@ static void join_refusals(nxc_refusal *last, const nxc_refusal *before, size_t n
   if (!by_rules) last->n_rules = 0;
 }
 
+/* The first way that is accepted; where the file has errors, one that mends them comes before those that do
+ * not. */
 nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice *choice, nxc_arena *arena) {
-  nxc_said first = {0};
+  nxc_said first = {0}, accepted = {.refused.message = ""};
   size_t n_said = 0;
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     if ((ways[i].drops && !speaker->has_places) || (ways[i].pins && !speaker->has_references)) continue;
     nxc_said said = say(speaker, space, choice, &ways[i], arena);
-    if (said.refused.message == NULL) return said;
+    if (said.refused.message == NULL && !said.has_errors) return said;
+    if (said.refused.message == NULL) {
+      if (accepted.refused.message != NULL) accepted = said;
+      continue;
+    }
     join_refusals(&said.refused, &first.refused, n_said);
     if (n_said++ == 0) first = said;
     first.refused = said.refused;
   }
-  return first;
+  return accepted.refused.message == NULL ? accepted : first;
 }

@@ -35,6 +35,7 @@ typedef struct nxc_said {
   const char *text; /* of the file, with them */
   nxc_compiled compiled;
   nxc_training training;
+  bool has_errors; /* those of the file, and no others */
   nxc_refusal refused;
 } nxc_said;
 

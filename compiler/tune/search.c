@@ -251,6 +251,7 @@ static void keep_text(search *s, const nxc_said *said, nxc_tuned *tuned) {
   tuned->edits = edits;
   tuned->n_edits = said->n_edits;
   tuned->text = nxc_arena_strdup(s->arena, said->text);
+  tuned->has_errors = said->has_errors;
 }
 
 /* Without a message where it is accepted and has numbers. */

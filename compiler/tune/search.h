@@ -44,6 +44,7 @@ typedef struct nxc_tuned {
   const nxc_option_change *edits; /* of the file's text */
   size_t n_edits;
   const char *text; /* with them */
+  bool has_errors;  /* those of the file, which nothing that is varied mends */
 } nxc_tuned;
 
 typedef struct nxc_tune_result {

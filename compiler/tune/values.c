@@ -43,24 +43,29 @@ static const char *copy(const nxc_values *s, const char *text) {
   return text == NULL ? NULL : nxc_arena_strdup(s->arena, text);
 }
 
-/* Whether the system takes the layout, on as many ranks as are good for it; else *why tells, where it tells
- * nothing yet. */
-static bool is_accepted(const nxc_values *s, const nxc_choice *choice, bool *elsewhere, nxc_left_out *why) {
-  const nxc_space *space = s->space;
-  nxc_training training = *space->training;
-  nxc_space probe = *space;
-  probe.training = &training;
-  if (!choose_world(space, choice, &training)) return false;
+/* Whether the system takes the layout on the ranks of a training; else *why tells, where it tells nothing
+ * yet. */
+static bool takes(const nxc_values *s, const nxc_choice *choice, const nxc_training *training,
+                  bool *elsewhere, nxc_left_out *why) {
+  nxc_space probe = *s->space;
+  probe.training = training;
   nxc_arena_mark mark = nxc_arena_mark_now(s->scratch);
   const nxc_said said = nxc_say(s->speaker, &probe, choice, s->scratch);
   const nxc_refusal *by = &said.refused;
   bool accepted = by->message == NULL;
-  if (by->id != NULL && why->id == NULL)
+  if (!accepted && why->message == NULL)
     *why =
         (nxc_left_out){.id = copy(s, by->id), .message = copy(s, by->message), .remedy = copy(s, by->remedy)};
   *elsewhere = *elsewhere || (said.text == NULL && stands_elsewhere(s, &said));
   nxc_arena_rewind(s->scratch, mark);
   return accepted;
+}
+
+/* On all ranks, or on as many as are good for it. */
+static bool is_accepted(const nxc_values *s, const nxc_choice *choice, bool *elsewhere, nxc_left_out *why) {
+  nxc_training training = *s->space->training;
+  if (nxc_choice_divides(s->space, choice) && takes(s, choice, &training, elsewhere, why)) return true;
+  return choose_world(s->space, choice, &training) && takes(s, choice, &training, elsewhere, why);
 }
 
 /* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each
@@ -102,8 +107,27 @@ static void leave_out(const nxc_values *s, nxc_left_out *what, nxc_knob knob, si
   out->list[out->n++] = *what;
 }
 
+static bool is_in(const nxc_space *space, const nxc_left_out *one) {
+  bool found = false;
+  for (size_t place = 0; place < space->n_values[one->knob]; place++)
+    found |= space->values[one->knob][place].first == one->value.first;
+  return found;
+}
+
+/* From `begin` on: a degree that there is in another form is not out, and one is out once. */
+static void name_once(const nxc_values *s, size_t begin) {
+  nxc_left_outs *out = s->left_out;
+  size_t n = begin;
+  for (size_t i = begin; i < out->n; i++) {
+    bool again = n > begin && out->list[n - 1].value.first == out->list[i].value.first;
+    if (!again && !is_in(s->space, &out->list[i])) out->list[n++] = out->list[i];
+  }
+  out->n = n;
+}
+
 void nxc_values_drop_unknown(const nxc_values *s, nxc_knob knob) {
   nxc_space *space = s->space;
+  size_t begin = s->left_out->n;
   for (size_t place = 1; place < space->n_values[knob] && !s->is_late(s->context);) {
     nxc_left_out why = {0};
     bool worse = is_worse(space, knob, place);
@@ -114,4 +138,5 @@ void nxc_values_drop_unknown(const nxc_values *s, nxc_knob knob) {
     if (!worse) leave_out(s, &why, knob, place);
     nxc_space_drop(space, knob, place);
   }
+  name_once(s, begin);
 }
