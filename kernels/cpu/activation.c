@@ -10,12 +10,12 @@ static const float QUICK = 1.702F;
 
 /* 0.5 (1 + tanh(u)) = sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3): no tanh and no cancellation. */
 static inline float gelu_gate(float x) {
-  return vec_sigmoid(2 * SQRT_2_OVER_PI * (x + CUBIC * x * x * x));
+  return 1.0F / (1.0F + vec_exp(x * (-2 * SQRT_2_OVER_PI * CUBIC * (x * x) - 2 * SQRT_2_OVER_PI)));
 }
 
 static inline float gelu_tanh_slope(float x) {
-  float gate = gelu_gate(x);
-  return gate + x * gate * (1 - gate) * 2 * SQRT_2_OVER_PI * (1 + 3 * CUBIC * x * x);
+  float gate = gelu_gate(x), twice = x * (6 * SQRT_2_OVER_PI * CUBIC * (x * x) + 2 * SQRT_2_OVER_PI);
+  return gate + gate * (1 - gate) * twice;
 }
 
 static inline float normal_cdf(float x) {

@@ -5,9 +5,10 @@
  * large as the greediest kernel needs (cpu_reserve), for the kernels of a rank run one after another. All of
  * it counts against the plan's workspace ceiling and nothing of it grows after the last bind.
  *
- * Families of operators are compiled twice from the same source, for AVX2 and for AVX-512; CPU_NAME gives
- * each copy its own symbols, and a device reads the table of its target. A kernel computes in fp32 whatever
- * its operands' types are, and splits its work by thread number alone: equal bits for equal thread counts. */
+ * Families of operators are compiled from the same source for AVX2, for AVX-512, and for AVX-512 with the
+ * instructions of bf16; CPU_NAME gives each copy its own symbols, and a device reads the table of its target.
+ * A kernel computes in fp32 whatever its operands' types are, and splits its work by thread number alone:
+ * equal bits for equal thread counts. */
 #ifndef CPU_H
 #define CPU_H
 
@@ -77,7 +78,7 @@ struct cpu_table {
                       nx_dtype x_dtype, int64_t x_stride, int64_t n_rows, int64_t n_columns);
 };
 
-extern const cpu_table cpu_table_avx2, cpu_table_avx512, cpu_table_bf16, cpu_table_amx;
+extern const cpu_table cpu_table_avx2, cpu_table_avx512, cpu_table_avx512bf16, cpu_table_bf16, cpu_table_amx;
 
 /* Zeroed memory that lives as long as the device; NULL with a fault where the ceiling or memory forbids
  * it. */

@@ -125,8 +125,9 @@ static void device_choose_tables(nxk_device *device) {
   device->native_bf16 = cpu_has_fast_bf16(device->target);
   device->own_products = device->native_bf16 && device->target == NX_TARGET_CPU_AVX512;
   device->table = device->target == NX_TARGET_CPU_AVX2 ? &cpu_table_avx2 : &cpu_table_avx512;
-  if (device->native_bf16)
-    device->faster = device->target == NX_TARGET_CPU_AMX ? &cpu_table_amx : &cpu_table_bf16;
+  if (!device->native_bf16) return;
+  device->table = &cpu_table_avx512bf16;
+  device->faster = device->target == NX_TARGET_CPU_AMX ? &cpu_table_amx : &cpu_table_bf16;
 }
 
 static bool device_open(const nxk_device_options *options, nxk_device **device, nxk_fault *fault) {

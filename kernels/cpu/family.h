@@ -69,6 +69,7 @@ FAMILY(cpu_moe_permute)
 FAMILY(cpu_moe_combine)
 FAMILY(cpu_moe_combine_grad)
 FAMILY(cpu_grouped_bias)
+FAMILY(cpu_grouped_bias_grad)
 FAMILY(cpu_soap)
 
 bool CPU_NAME(cpu_tensor_bind)(nxk_kernel *kernel, nxk_fault *fault);

@@ -9,7 +9,7 @@
 #include "kernels/cpu/vec.h"
 #include "kernels/rope.h"
 
-enum { MAX_HALF = 512 };
+enum { MAX_HALF = 512, TOKENS = 8 /* that are moved together */ };
 
 typedef struct cpu_rope cpu_rope;
 
@@ -146,24 +146,27 @@ static void rotate(const head_move *move, void *y, nx_dtype y_type, int64_t y_st
   vec_copy(y, y_type, y_start + end, x, x_type, x_start + end, move->d - end);
 }
 
-static void move_token(const head_move *move, int64_t token) {
-  const cpu_rope *r = move->rope;
-  rope_angles angles;
+static void move_head(const head_move *move, const head_part *part, int64_t head, int64_t token,
+                      const rope_angles *angles) {
   int64_t b = token / move->n_tokens, s = token % move->n_tokens;
-  rope_angles_of(r, move->positions[token], &angles);
-  for (uint32_t i = 0; i < move->n_parts; i++) {
-    const head_part *part = &move->parts[i];
-    for (int64_t head = 0; head < part->n_heads; head++) {
-      int64_t in_row = token * move->n_columns + part->column + head * move->d;
-      int64_t in_heads = ((b * part->n_heads + head) * move->n_tokens + s) * move->d;
-      void *y = move->merge ? move->rows : part->heads;
-      const void *x = move->merge ? part->heads : move->rows;
-      nx_dtype y_type = move->merge ? move->type : part->type, x_type = move->merge ? part->type : move->type;
-      int64_t y_start = move->merge ? in_row : in_heads, x_start = move->merge ? in_heads : in_row;
-      if (part->rotated && r->half) rotate(move, y, y_type, y_start, x, x_type, x_start, &angles);
-      else vec_copy(y, y_type, y_start, x, x_type, x_start, move->d);
-    }
-  }
+  int64_t in_row = token * move->n_columns + part->column + head * move->d;
+  int64_t in_heads = ((b * part->n_heads + head) * move->n_tokens + s) * move->d;
+  void *y = move->merge ? move->rows : part->heads;
+  const void *x = move->merge ? part->heads : move->rows;
+  nx_dtype y_type = move->merge ? move->type : part->type, x_type = move->merge ? part->type : move->type;
+  int64_t y_start = move->merge ? in_row : in_heads, x_start = move->merge ? in_heads : in_row;
+  if (part->rotated && move->rope->half) rotate(move, y, y_type, y_start, x, x_type, x_start, angles);
+  else vec_copy(y, y_type, y_start, x, x_type, x_start, move->d);
+}
+
+/* Head by head, since the heads of a token lie so far apart that they share few lines of a cache. */
+static void move_tokens(const head_move *move, int64_t first, int64_t n) {
+  rope_angles angles[TOKENS];
+  for (int64_t i = 0; i < n; i++) rope_angles_of(move->rope, move->positions[first + i], &angles[i]);
+  for (uint32_t i = 0; i < move->n_parts; i++)
+    for (int64_t head = 0; head < move->parts[i].n_heads; head++)
+      for (int64_t token = 0; token < n; token++)
+        move_head(move, &move->parts[i], head, first + token, &angles[token]);
 }
 
 static void move_run(const nxk_kernel *kernel, const head_move *move) {
@@ -171,7 +174,8 @@ static void move_run(const nxk_kernel *kernel, const head_move *move) {
 #pragma omp parallel num_threads(n_threads)
   {
     cpu_span span = cpu_share(n, 1, omp_get_thread_num(), n_threads);
-    for (int64_t token = span.begin; token < span.end; token++) move_token(move, token);
+    for (int64_t token = span.begin; token < span.end; token += TOKENS)
+      move_tokens(move, token, span.end - token < TOKENS ? span.end - token : TOKENS);
   }
 }
 

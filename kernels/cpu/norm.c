@@ -5,19 +5,41 @@
 #include "kernels/cpu/vec.h"
 #include "kernels/norm.h"
 
-enum { NORM_UNIT = 64 /* columns that one thread finishes at a time */ };
+enum {
+  NORM_UNIT = 64 /* columns that one thread finishes at a time */,
+  ROW_ROOM = 8192 /* elements of a row that is widened once for all its passes */
+};
+
+typedef float row_room[ROW_ROOM] __attribute__((aligned(64)));
+
+/* A row as it is read: where it is stored, or widened in a room. */
+typedef struct norm_row {
+  const void *x;
+  nx_dtype type;
+  int64_t start;
+} norm_row;
+
+static norm_row row_open(const void *x, nx_dtype type, int64_t row, int64_t n, float *room) {
+  if (type == NX_f32 || n > ROW_ROOM) return (norm_row){x, type, row * n};
+  vec_widen_from(type, room, (const uint16_t *)x + row * n, n);
+  return (norm_row){room, NX_f32, 0};
+}
+
+static inline const float *row_read(const norm_row *row, int64_t j, int64_t count, float *buffer) {
+  return vec_read(row->x, row->type, row->start + j, count, buffer);
+}
 
 typedef struct norm_sums {
   double plain, square;
 } norm_sums;
 
 /* Sums of x - shift and of its square over a row. */
-static norm_sums row_sums(const void *x, nx_dtype type, int64_t start, int64_t n, float shift) {
+static norm_sums row_sums(const norm_row *x, int64_t n, float shift) {
   vec_buffer buffer;
   norm_sums sums = {0, 0};
   for (int64_t j = 0; j < n; j += VEC_CHUNK) {
     int64_t count = vec_chunk_of(j, n);
-    const float *p = vec_read(x, type, start + j, count, buffer);
+    const float *p = row_read(x, j, count, buffer);
     float plain = 0, square = 0;
 #pragma omp simd reduction(+ : plain, square)
     for (int64_t i = 0; i < count; i++) {
@@ -39,16 +61,22 @@ typedef struct norm_forward {
   int64_t n;
 } norm_forward;
 
+/* Gains and biases, widened for all rows; the second is not read where there are no biases. */
+static void vectors_open(const norm_forward *f, row_room rooms[2], norm_row vectors[2]) {
+  vectors[0] = row_open(f->g, f->g_type, 0, f->n, rooms[0]);
+  if (f->b) vectors[1] = row_open(f->b, f->b_type, 0, f->n, rooms[1]);
+}
+
 /* y = (x - mean) rstd g (+ b) */
-static void row_apply(const norm_forward *f, int64_t row, float mean, float rstd) {
+static void row_apply(const norm_forward *f, const norm_row *from, const norm_row *vectors, int64_t row,
+                      float mean, float rstd) {
   vec_buffer x_buffer, g_buffer, b_buffer, y_buffer;
   for (int64_t j = 0; j < f->n; j += VEC_CHUNK) {
     int64_t count = vec_chunk_of(j, f->n), start = row * f->n + j;
-    const float *x = vec_read(f->x, f->x_type, start, count, x_buffer);
-    const float *g = vec_read(f->g, f->g_type, j, count, g_buffer);
+    const float *x = row_read(from, j, count, x_buffer), *g = row_read(vectors, j, count, g_buffer);
     float *y = vec_target(f->y, f->y_type, start, y_buffer);
     if (f->b) {
-      const float *b = vec_read(f->b, f->b_type, j, count, b_buffer);
+      const float *b = row_read(vectors + 1, j, count, b_buffer);
 #pragma omp simd
       for (int64_t i = 0; i < count; i++) y[i] = (x[i] - mean) * rstd * (g[i] + f->centre) + b[i];
     } else {
@@ -83,11 +111,15 @@ void CPU_NAME(cpu_rms_norm)(const nxk_kernel *kernel, const nxk_frame *frame) {
   int64_t n_rows = cpu_rows(cpu_in(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
+    row_room rooms[2], room;
+    norm_row vectors[2];
     cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
+    vectors_open(&f, rooms, vectors);
     for (int64_t row = span.begin; row < span.end; row++) {
-      norm_sums sums = row_sums(f.x, f.x_type, row * f.n, f.n, 0);
+      norm_row x = row_open(f.x, f.x_type, row, f.n, room);
+      norm_sums sums = row_sums(&x, f.n, 0);
       rstd[row] = (float)nxk_rstd(sums.square, sums.square / (double)f.n, epsilon);
-      row_apply(&f, row, 0, rstd[row]);
+      row_apply(&f, &x, vectors, row, 0, rstd[row]);
     }
   }
 }
@@ -99,14 +131,18 @@ void CPU_NAME(cpu_layer_norm)(const nxk_kernel *kernel, const nxk_frame *frame) 
   int64_t n_rows = cpu_rows(cpu_in(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
+    row_room rooms[2], room;
+    norm_row vectors[2];
     cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
+    vectors_open(&f, rooms, vectors);
     for (int64_t row = span.begin; row < span.end; row++) {
-      float about = (float)(row_sums(f.x, f.x_type, row * f.n, f.n, 0).plain / (double)f.n);
-      norm_sums sums = row_sums(f.x, f.x_type, row * f.n, f.n, about);
+      norm_row x = row_open(f.x, f.x_type, row, f.n, room);
+      float about = (float)(row_sums(&x, f.n, 0).plain / (double)f.n);
+      norm_sums sums = row_sums(&x, f.n, about);
       double rest = sums.plain / (double)f.n;
       mean[row] = (float)((double)about + rest);
       rstd[row] = (float)nxk_rstd(sums.square, sums.square / (double)f.n - rest * rest, epsilon);
-      row_apply(&f, row, mean[row], rstd[row]);
+      row_apply(&f, &x, vectors, row, mean[row], rstd[row]);
     }
   }
 }
@@ -121,16 +157,21 @@ typedef struct norm_backward {
   int64_t n;
 } norm_backward;
 
+/* What a row of the gradient is made of. */
+typedef struct backward_rows {
+  norm_row dy, x, g;
+} backward_rows;
+
 /* Sums over a row of dy g and dy g xhat, where xhat = (x - mean) rstd; adds dy xhat to dg and dy to db. */
-static norm_sums row_gradient_sums(const norm_backward *b, int64_t row, float mean, float *dg, float *db) {
+static norm_sums row_gradient_sums(const norm_backward *b, const backward_rows *r, int64_t row, float mean,
+                                   float *dg, float *db) {
   vec_buffer dy_buffer, x_buffer, g_buffer;
   norm_sums sums = {0, 0};
   float rstd = b->rstd[row];
   for (int64_t j = 0; j < b->n; j += VEC_CHUNK) {
-    int64_t count = vec_chunk_of(j, b->n), start = row * b->n + j;
-    const float *dy = vec_read(b->dy, b->dy_type, start, count, dy_buffer);
-    const float *x = vec_read(b->x, b->x_type, start, count, x_buffer);
-    const float *g = vec_read(b->g, b->g_type, j, count, g_buffer);
+    int64_t count = vec_chunk_of(j, b->n);
+    const float *dy = row_read(&r->dy, j, count, dy_buffer), *x = row_read(&r->x, j, count, x_buffer),
+                *g = row_read(&r->g, j, count, g_buffer);
     float plain = 0, product = 0;
 #pragma omp simd reduction(+ : plain, product)
     for (int64_t i = 0; i < count; i++) {
@@ -150,14 +191,14 @@ static norm_sums row_gradient_sums(const norm_backward *b, int64_t row, float me
 }
 
 /* dx = rstd (dy g - a - xhat c) */
-static void row_gradient(const norm_backward *b, int64_t row, float mean, float a, float c) {
+static void row_gradient(const norm_backward *b, const backward_rows *r, int64_t row, float mean, float a,
+                         float c) {
   vec_buffer dy_buffer, x_buffer, g_buffer, dx_buffer;
   float rstd = b->rstd[row];
   for (int64_t j = 0; j < b->n; j += VEC_CHUNK) {
     int64_t count = vec_chunk_of(j, b->n), start = row * b->n + j;
-    const float *dy = vec_read(b->dy, b->dy_type, start, count, dy_buffer);
-    const float *x = vec_read(b->x, b->x_type, start, count, x_buffer);
-    const float *g = vec_read(b->g, b->g_type, j, count, g_buffer);
+    const float *dy = row_read(&r->dy, j, count, dy_buffer), *x = row_read(&r->x, j, count, x_buffer),
+                *g = row_read(&r->g, j, count, g_buffer);
     float *dx = vec_target(b->dx, b->dx_type, start, dx_buffer);
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
@@ -180,8 +221,7 @@ static void columns_finish(void *out, nx_dtype type, const float *parts, int64_t
 #pragma omp simd
       for (int64_t i = 0; i < count; i++) sum[i] += p[i];
     }
-    if (type == NX_f32) memcpy((float *)out + j, sum, (size_t)count * sizeof *sum);
-    else vec_narrow((uint16_t *)out + j, sum, count);
+    vec_copy(out, type, j, sum, NX_f32, 0, count);
   }
 }
 
@@ -199,12 +239,16 @@ static void backward_run(const nxk_kernel *kernel, const nxk_frame *frame, const
     float *dg_part = dg_parts + thread * stride, *db_part = db ? db_parts + thread * stride : NULL;
     memset(dg_part, 0, (size_t)stride * sizeof *dg_part);
     if (db) memset(db_part, 0, (size_t)stride * sizeof *db_part);
+    row_room rooms[3];
+    backward_rows r = {.g = row_open(b->g, b->g_type, 0, b->n, rooms[0])};
     cpu_span rows = cpu_share(n_rows, 1, thread, n_threads);
     for (int64_t row = rows.begin; row < rows.end; row++) {
       float mean = b->mean ? b->mean[row] : 0;
-      norm_sums sums = row_gradient_sums(b, row, mean, dg_part, db_part);
+      r.dy = row_open(b->dy, b->dy_type, row, b->n, rooms[1]);
+      r.x = row_open(b->x, b->x_type, row, b->n, rooms[2]);
+      norm_sums sums = row_gradient_sums(b, &r, row, mean, dg_part, db_part);
       float a = b->mean ? (float)(sums.plain / (double)b->n) : 0;
-      row_gradient(b, row, mean, a, (float)(sums.square / (double)b->n));
+      row_gradient(b, &r, row, mean, a, (float)(sums.square / (double)b->n));
     }
 #pragma omp barrier
     cpu_span columns = cpu_share(b->n, NORM_UNIT, thread, n_threads);

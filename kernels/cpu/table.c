@@ -70,6 +70,7 @@ const cpu_table CPU_NAME(cpu_table) = {
     [NX_OP_moe_combine] = OWN(cpu_moe_combine),
     [NX_OP_moe_combine_grad] = OWN(cpu_moe_combine_grad),
     [NX_OP_grouped_bias] = OWN(cpu_grouped_bias),
+    [NX_OP_grouped_bias_grad] = OWN(cpu_grouped_bias_grad),
     [NX_OP_grouped_matmul] = {cpu_grouped_matmul_bind, cpu_grouped_matmul_run},
     [NX_OP_grouped_wgrad] = {cpu_grouped_wgrad_bind, cpu_grouped_wgrad_run},
   },
