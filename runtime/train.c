@@ -145,6 +145,16 @@ static bool is_finite(nxr_training *run, const nxr_numbers *numbers) {
       isnan(numbers->grad_norm) ? (double)NAN : numbers->grad_norm);
 }
 
+/* Where the run begins, or this step is one after which copies of weights are compared. */
+static bool compare_copies(nxr_training *run, bool begins) {
+  uint32_t every = run->plan->run_names->compare_every;
+  if (every == 0 || (!begins && run->done % every != 0)) return true;
+  run->world->phase = "while copies of weights are compared";
+  nxr_replicas_compare(&run->replicas, &run->pieces, run->world, run->done, &run->fault);
+  run->world->phase = "between steps";
+  return nxr_training_agree(run);
+}
+
 /* ---- evaluations ---- */
 
 /* A checkpoint goes on meanwhile; one that fails ends the run, and so the evaluation. */
@@ -267,6 +277,7 @@ static bool train(nxr_training *run, uint64_t last, const char **why, bool *stop
   bool dump = run->options->dump_gradients != NULL;
   double start_s = nxr_clock_s();
   nxr_numbers numbers;
+  if (!compare_copies(run, true)) return false;
   if (run->done == 0 && !nxr_saves_step(run, false)) return false;
   if (run->done == 0) evaluate(run, nxr_evaluate_sanity);
   if (run->unsaved) return false;
@@ -281,7 +292,7 @@ static bool train(nxr_training *run, uint64_t last, const char **why, bool *stop
     if (run->profile.first && run->done == run->profile.last) write_profile(run);
     if (dump) nxr_checkpoint_gradients(&run->checkpoint, run->options->dump_gradients, &run->fault);
     dump = false;
-    if (!between(run, &numbers, start_s, why, stop)) return false;
+    if (!compare_copies(run, false) || !between(run, &numbers, start_s, why, stop)) return false;
   }
   return true;
 }
@@ -330,6 +341,7 @@ static void tear_down(nxr_training *run, int status) {
   if (run->data) nxr_data_close(run->data);
   nxr_machine_close(&run->machine);
   nxr_finite_close(&run->finite);
+  nxr_replicas_close(&run->replicas);
   nxr_comm_close(run->comm);
   nxr_arenas_close(&run->arenas);
   if (run->machine.device) run->machine.backend->close(run->machine.device);

@@ -104,6 +104,7 @@ bool nxr_training_set_up(nxr_training *run) {
   open_machine(run);
   if (!nxr_training_agree(run)) return false;
   open_pieces(run);
+  if (run->plan->run_names->compare_every) nxr_replicas_open(&run->replicas, &run->pieces, &run->fault);
   nxr_plan_paths_allowed(run->plan, run->checkpoint.directory, run->checkpoint.temporary, &run->fault);
   return nxr_training_agree(run);
 }

@@ -9,6 +9,7 @@
 #include "runtime/logs/progress.h"
 #include "runtime/reference.h"
 #include "runtime/step/exec.h"
+#include "runtime/state/replicas.h"
 #include "runtime/step/finite.h"
 #include "runtime/train.h"
 
@@ -21,6 +22,7 @@ typedef struct nxr_training {
   nxr_machine machine;
   nxr_finite finite;
   nxr_pieces pieces;
+  nxr_replicas replicas;
   nxr_checkpoint checkpoint;
   char temporary[4096]; /* folder of temporary checkpoints */
   nxr_data *data;

@@ -210,8 +210,10 @@ typedef struct nx_run_names {
   uint32_t tokenizer_special;   /* text: special tokens, with line feeds between them; "": the usual ones */
   uint32_t tokenizer_n_special; /* ids of special tokens; 0: as many as is usual */
   uint32_t profile_directory;   /* text: where profiles are written; "": profile in the run's */
+  uint32_t compare_every; /* steps after which ranks compare weights that they have copies of; 0: never */
+  uint32_t reserved;
 } nx_run_names;
-_Static_assert(sizeof(nx_run_names) == 232, "plan run names");
+_Static_assert(sizeof(nx_run_names) == 240, "plan run names");
 
 /* Of tensors that a folder of weights lacks, or has beyond the plan's: a mistake, or said, or passed over. */
 typedef enum nx_strictness {

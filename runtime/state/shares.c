@@ -7,58 +7,46 @@
 /* A kind of storage holds a box, or this rank's shard of it: these are shared out apart. */
 enum { WHOLE, SHARDED, N_MANNERS };
 
-/* What a rank holds of a piece; who has the same place holds the same. */
-typedef struct holder {
-  int64_t row, column, element;
-  uint32_t rank;
-  bool owner;
-} holder;
-
 typedef struct sharing {
   const nxr_pieces *pieces;
-  uint32_t *stages;  /* [ranks] */
-  uint64_t *loads;   /* [ranks], bytes that each writes so far */
-  holder *holders;   /* [ranks], of one piece */
+  uint64_t *loads;     /* [ranks], bytes that each writes so far */
+  nxr_holder *holders; /* [ranks], of one piece */
 } sharing;
 
 static int by_place(const void *left, const void *right) {
-  const holder *a = left, *b = right;
+  const nxr_holder *a = left, *b = right;
   if (a->row != b->row) return a->row < b->row ? -1 : 1;
   if (a->column != b->column) return a->column < b->column ? -1 : 1;
   if (a->element != b->element) return a->element < b->element ? -1 : 1;
   return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-static bool same_place(const holder *a, const holder *b) {
-  return a->row == b->row && a->column == b->column && a->element == b->element;
-}
-
-static uint32_t find_holders(const sharing *all, uint32_t index, nxr_kind kind) {
-  const nx_plan *plan = all->pieces->plan;
+uint32_t nxr_shares_holders(const nxr_pieces *pieces, uint32_t index, nxr_kind kind, nxr_holder *holders) {
+  const nx_plan *plan = pieces->plan;
   const nx_piece *piece = &plan->pieces[index];
   const nx_range *range = &plan->ranges[piece->range];
-  bool sharded = nxr_pieces_is_sharded(all->pieces, kind, index);
+  bool sharded = nxr_pieces_is_sharded(pieces, kind, index);
   uint32_t n = 0;
   for (uint32_t rank = 0; rank < plan->run->n_ranks; rank++) {
-    if (all->stages[rank] != plan->chunks[piece->chunk].stage) continue;
-    nxr_pieces of_rank = *all->pieces;
-    of_rank.rank = rank, of_rank.stage = all->stages[rank];
-    all->holders[n++] = (holder){
+    if (nx_plan_stage(plan, rank) != plan->chunks[piece->chunk].stage) continue;
+    nxr_pieces of_rank = *pieces;
+    of_rank.rank = rank, of_rank.stage = plan->chunks[piece->chunk].stage;
+    holders[n++] = (nxr_holder){
         .row = nx_constant_value(plan, piece->row_start, rank, piece->chunk),
         .column = nx_constant_value(plan, piece->column_start, rank, piece->chunk),
         .element = sharded ? nx_constant_value(plan, range->shard_start, rank, piece->chunk) : 0,
         .rank = rank,
         .owner = nxr_pieces_writes(&of_rank, kind, index)};
   }
-  qsort(all->holders, n, sizeof *all->holders, by_place);
+  qsort(holders, n, sizeof *holders, by_place);
   return n;
 }
 
 /* Of the holders of one place; NX_NONE where another piece has its elements. */
-static uint32_t choose(const sharing *all, const holder *first, const holder *end) {
+static uint32_t choose(const sharing *all, const nxr_holder *first, const nxr_holder *end) {
   uint32_t least = first->rank;
   bool owned = false;
-  for (const holder *at = first; at < end; at++) {
+  for (const nxr_holder *at = first; at < end; at++) {
     owned = owned || at->owner;
     if (all->loads[at->rank] < all->loads[least]) least = at->rank;
   }
@@ -83,9 +71,9 @@ static void share_piece(sharing *all, uint32_t index, uint8_t *shares) {
   for (unsigned manner = WHOLE; manner < N_MANNERS; manner++) {
     nxr_kind kind = NXR_PARAM;
     uint64_t bytes = count_bytes(all->pieces, index, manner == SHARDED, &kind);
-    uint32_t n = bytes > 0 ? find_holders(all, index, kind) : 0;
-    for (const holder *at = all->holders, *end = at + n, *next = at; at < end; at = next) {
-      while (next < end && same_place(at, next)) next++;
+    uint32_t n = bytes > 0 ? nxr_shares_holders(all->pieces, index, kind, all->holders) : 0;
+    for (const nxr_holder *at = all->holders, *end = at + n, *next = at; at < end; at = next) {
+      while (next < end && nxr_holder_same(at, next)) next++;
       uint32_t writer = choose(all, at, next);
       if (writer == NX_NONE) continue;
       all->loads[writer] += bytes;
@@ -98,15 +86,12 @@ bool nxr_shares_find(const nxr_pieces *pieces, uint8_t *shares, nxr_fault *fault
   const nx_plan *plan = pieces->plan;
   uint32_t n_ranks = plan->run->n_ranks, n_pieces = plan->n[NX_SECTION_PIECES];
   sharing all = {.pieces = pieces,
-                 .stages = calloc(n_ranks, sizeof *all.stages),
                  .loads = calloc(n_ranks, sizeof *all.loads),
                  .holders = calloc(n_ranks, sizeof *all.holders)};
-  bool good = all.stages && all.loads && all.holders;
+  bool good = all.loads && all.holders;
   if (!good) nxr_fault_set(fault, "out of memory");
   memset(shares, 0, n_pieces);
-  for (uint32_t rank = 0; good && rank < n_ranks; rank++) all.stages[rank] = nx_plan_stage(plan, rank);
   for (uint32_t i = 0; good && i < n_pieces; i++) share_piece(&all, i, shares);
-  free(all.stages);
   free(all.loads);
   free(all.holders);
   return good;

@@ -62,4 +62,22 @@ for kind in 'dense' 'half --set precision.preset=mixed_precision --set model.hid
   losses "$run" | diff wanted - >out
   report "$run: the same numbers" $?
 done
+# Copies of weights that differ in one bit.
+for kind in 'zero1 --set optimizer.zero_stage=1' 'zero0' 'experts4 --set moe.experts=4 --set moe.top_k=2 --set mesh.expert=2'; do
+  run=copies-${kind%% *} ranks=2
+  [ "${kind%% *}" = experts4 ] && ranks=4
+  # shellcheck disable=SC2086
+  plan "$run" 0.1 --set mesh.tensor=1 --set mesh.world=$ranks --set run.compare_copies_every=2 --set batch.micro=1 \
+    $(echo "$kind " | cut -d ' ' -f 2-)
+  expect "$run: copies that are the same pass" 0 'step 6/6' "$mpiexec" -n $ranks "$nxrun" "$run.bin" --dir "$run"
+  NXRUN_FLIP=$((ranks - 1)):4 expect "$run: a bit that is another is found, with step, tensor and ranks" 1 \
+    "step 4: [a-z_.0-9]*weight of rank $((ranks - 1)) ([^)]*) has other bits than that of rank [0-9]" \
+    "$mpiexec" -n $ranks "$nxrun" "$run.bin" --dir "$run-flipped"
+  [ ! -e "$run-flipped/checkpoints/step-000004" ] && [ -e "$run-flipped/checkpoints/step-000003" ]
+  report "$run: and is in no checkpoint" $?
+  expect "$run: from which the run goes on" 0 'step 6/6' "$mpiexec" -n $ranks "$nxrun" "$run.bin" --dir "$run-flipped" --resume
+  losses "$run" >wanted
+  losses "$run-flipped" | diff wanted - >out
+  report "$run: as if nothing had been" $?
+done
 echo "1..$n"

@@ -217,6 +217,7 @@ void nxc_emit_run_names(nxc_emitter *e) {
           nxc_emit_provenance_text(e, profiles ? join_numbers(e, NX_SETTING_RUN_PROFILE_RANKS) : ""),
       .profile_directory =
           nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_RUN_PROFILE_DIRECTORY)),
+      .compare_every = (uint32_t)int_or_none(s, NX_SETTING_RUN_COMPARE_COPIES_EVERY),
       .stop_every = (uint32_t)int_or_none(s, NX_SETTING_RUN_STOP_EVERY),
       .stop_after_s = limited ? 60 * nxc_number(s, NX_SETTING_RUN_STOP_AFTER_MINUTES) : 0,
       .file_bytes = (uint64_t)nxc_int(s, NX_SETTING_CHECKPOINT_FILE_BYTES),
