@@ -130,16 +130,30 @@ static void take_out(patcher *p, size_t start, size_t end, bool pair) {
   else replace(p, start, rest, "");
 }
 
-static bool remove_option(patcher *p, const nxc_node *node) {
+/* Of the value that a command's option has from a variable, `$NAME` or `"${NAME}"`; 0: it is none. */
+static size_t variable_end(const patcher *p, size_t key_end) {
+  size_t start = key_end + strspn(text_at(p, key_end), " \t="), at = start;
+  bool quoted = *text_at(p, at) == '"';
+  at += quoted;
+  if (*text_at(p, at) != '$') return 0;
+  bool braces = text_at(p, at)[1] == '{';
+  at += braces ? strcspn(text_at(p, at), "}\n") : 1;
+  if (braces && *text_at(p, at++) != '}') return 0;
+  while (!braces && (isalnum((unsigned char)*text_at(p, at)) || *text_at(p, at) == '_')) at++;
+  if (quoted && *text_at(p, at++) != '"') return 0;
+  return *text_at(p, at) == '\0' || strchr(" \t\n\"')\\", *text_at(p, at)) != NULL ? at : 0;
+}
+
+static bool remove_option(patcher *p, const nxc_bound *bound) {
+  const nxc_node *node = bound->node;
   if (!is_in_text(p, node)) return false;
   size_t start = nxc_span_offset(node->key_at, false), key_end = nxc_span_offset(node->key_at, true);
   size_t value_start = nxc_span_offset(node->at, false), end = end_of(p, node);
   bool pair = is_pair(p, node);
   start -= start > 0 && pair && (text_at(p, start)[-1] == '"' || text_at(p, start)[-1] == '\'');
   bool apart = value_start < key_end || strspn(text_at(p, key_end), " \t=\\\n\":'") < value_start - key_end;
-  if (apart && !pair && end > key_end) { /* the value came through a variable */
-    return false;
-  }
+  if (apart && !pair && !is_switch(bound)) end = variable_end(p, key_end);
+  if (end == 0) return false;
   take_out(p, start, end > key_end ? end : key_end, pair);
   return true;
 }
@@ -218,8 +232,25 @@ static const char *key_like(const patcher *p, const nxc_node *beside, const char
   return key;
 }
 
+static const char variables[] = "environment.";
+
+/* Of a script's environment: in front of its first command. */
+static bool add_variable(patcher *p, const char *name, const char *value) {
+  const nxc_bound *environment = nxc_binding_find(p->binding, "environment");
+  size_t at = 0;
+  if (environment == NULL || !environment->given) return false;
+  while (*text_at(p, at) == '#' || *text_at(p, at) == '\n') {
+    at += strcspn(text_at(p, at), "\n");
+    at += *text_at(p, at) == '\n';
+  }
+  replace(p, at, at, nxc_arena_printf(p->arena, "export %s=%s\n", name, value));
+  return true;
+}
+
 static bool add_option(patcher *p, const nxc_option_change *edit) {
   const char *name = edit->bound->row->name;
+  if (strncmp(name, variables, strlen(variables)) == 0)
+    return add_variable(p, name + strlen(variables), words_text(p, edit->value));
   const nxc_node *beside = neighbour(p, edit->bound, section_length(name));
   if (beside == NULL) return false;
   if (is_pair(p, beside)) {
@@ -255,11 +286,11 @@ static bool apply(patcher *p, const nxc_option_change *edit) {
     const nxc_option_change said = {edit->bound, edit->usual, edit->usual};
     return change_value(p, &said);
   }
-  if (edit->value == NULL) return !there || remove_option(p, node);
+  if (edit->value == NULL) return !there || remove_option(p, edit->bound);
   if (!there) return add_option(p, edit);
   bool bare = is_switch(edit->bound) && is_in_text(p, node) && !is_pair(p, node);
   if (bare && nxc_value_is_true(edit->value)) return true;
-  return bare ? remove_option(p, node) : change_value(p, edit);
+  return bare ? remove_option(p, edit->bound) : change_value(p, edit);
 }
 
 static int compare_pieces(const void *a, const void *b) {

@@ -13,7 +13,7 @@ struct nxc_speaker {
   bool *sets;    /* the same: it does */
   bool *follows; /* of each setting: an option of the file says it, which follows from others */
   bool *places;  /* of each option: given, and only says which layers or ranks have what */
-  bool has_places, has_references;
+  bool has_places, has_references, restates;
 };
 
 /* ---- which options matter ---- */
@@ -27,25 +27,27 @@ static bool refers(const nxc_bound *bound) {
   return bound->given && bound->node != NULL && bound->node->derivation != NULL;
 }
 
+/* What layouts are made of. */
+static const nxc_setting_id laid_out[] = {
+    NX_SETTING_MESH_TENSOR,       NX_SETTING_MESH_PIPELINE,         NX_SETTING_MESH_VIRTUAL_PIPELINE,
+    NX_SETTING_MESH_CONTEXT,      NX_SETTING_MESH_EXPERT,           NX_SETTING_MESH_ULYSSES,
+    NX_SETTING_MESH_DATA,         NX_SETTING_BATCH_MICRO,           NX_SETTING_BATCH_GLOBAL,
+    NX_SETTING_PIPELINE_CUTS,     NX_SETTING_BATCH_ACCUMULATION,    NX_SETTING_OPTIMIZER_ZERO_STAGE,
+    NX_SETTING_RECOMPUTE_LAYERS,  NX_SETTING_RECOMPUTE_GRANULARITY, NX_SETTING_RECOMPUTE_METHOD,
+    NX_SETTING_SEQUENCE_PARALLEL, NX_SETTING_RECOMPUTE_MODULES,     NX_SETTING_ATTENTION_RING,
+    NX_SETTING_OFFLOAD_OPTIMIZER, NX_SETTING_OFFLOAD_ACTIVATIONS};
+
 static void find_options(nxc_speaker *s, nxc_arena *arena) {
-  static const nxc_setting_id ids[] = {
-      NX_SETTING_MESH_TENSOR,       NX_SETTING_MESH_PIPELINE,         NX_SETTING_MESH_VIRTUAL_PIPELINE,
-      NX_SETTING_MESH_CONTEXT,      NX_SETTING_MESH_EXPERT,           NX_SETTING_MESH_ULYSSES,
-      NX_SETTING_MESH_DATA,         NX_SETTING_BATCH_MICRO,           NX_SETTING_BATCH_GLOBAL,
-      NX_SETTING_PIPELINE_CUTS,     NX_SETTING_BATCH_ACCUMULATION,    NX_SETTING_OPTIMIZER_ZERO_STAGE,
-      NX_SETTING_RECOMPUTE_LAYERS,  NX_SETTING_RECOMPUTE_GRANULARITY, NX_SETTING_RECOMPUTE_METHOD,
-      NX_SETTING_SEQUENCE_PARALLEL, NX_SETTING_RECOMPUTE_MODULES,     NX_SETTING_ATTENTION_RING,
-      NX_SETTING_OFFLOAD_OPTIMIZER, NX_SETTING_OFFLOAD_ACTIVATIONS};
   const nxc_dialect *dialect = s->compiled->dialect;
   s->speaks = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->speaks);
   s->sets = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->sets);
   s->follows = nxc_arena_array(arena, NX_N_SETTINGS, sizeof *s->follows);
   for (size_t option = 0; option < dialect->n_options; option++) {
     const nxc_option_row *row = &dialect->options[option];
-    for (size_t i = 0; is_here(s->compiled, row) && i < sizeof ids / sizeof *ids; i++) {
-      bool speaks = nxc_option_speaks_of(arena, row, ids[i]);
-      s->speaks[option * NX_N_SETTINGS + ids[i]] = speaks;
-      s->follows[ids[i]] |= speaks && s->compiled->binding->options[option].given;
+    for (size_t i = 0; is_here(s->compiled, row) && i < sizeof laid_out / sizeof *laid_out; i++) {
+      bool speaks = nxc_option_speaks_of(arena, row, laid_out[i]);
+      s->speaks[option * NX_N_SETTINGS + laid_out[i]] = speaks;
+      s->follows[laid_out[i]] |= speaks && s->compiled->binding->options[option].given;
       s->has_references |= speaks && refers(&s->compiled->binding->options[option]);
     }
     for (size_t i = 0; i < row->n_sets; i++) s->sets[option * NX_N_SETTINGS + row->sets[i].setting] = true;
@@ -73,15 +75,6 @@ static void find_places(nxc_speaker *s, nxc_arena *arena) {
   }
 }
 
-nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled,
-                             const nxc_sink *findings) {
-  nxc_speaker *speaker = nxc_arena_alloc(arena, sizeof *speaker);
-  *speaker = (nxc_speaker){.request = request, .compiled = compiled, .findings = findings};
-  find_options(speaker, arena);
-  find_places(speaker, arena);
-  return speaker;
-}
-
 /* ---- edits ---- */
 
 /* Ways to say a layout, from the least that may be enough to the most. */
@@ -89,6 +82,8 @@ typedef struct way {
   bool all;   /* options that depend on what has changed too, not only those that set it */
   bool drops; /* options that place layers are taken out */
   bool pins;  /* the batch stands as a number where it was a reference */
+  bool restates; /* what stays as it is too: it may be said in several ways, of which not all go with the rest
+                  */
 } way;
 
 static const way ways[] = {{0},
@@ -97,7 +92,9 @@ static const way ways[] = {{0},
                            {.all = true, .drops = true},
                            {.pins = true},
                            {.all = true, .pins = true},
-                           {.all = true, .drops = true, .pins = true}};
+                           {.all = true, .drops = true, .pins = true},
+                           {.restates = true},
+                           {.all = true, .drops = true, .restates = true}};
 
 typedef struct saying {
   nxc_speaker *speaker;
@@ -148,11 +145,16 @@ static void compare_options(saying *s, const nxc_binding *composed, const bool c
   }
 }
 
+static void restate(bool changed[NX_N_SETTINGS]) {
+  for (size_t i = 0; i < sizeof laid_out / sizeof *laid_out; i++) changed[laid_out[i]] = true;
+}
+
 static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choice) {
   const nxc_compiled *compiled = s->speaker->compiled;
   bool changed[NX_N_SETTINGS] = {false};
   nxc_settings *wanted = nxc_settings_copy(s->arena, compiled->settings);
   nxc_choice_set(space, choice, wanted, changed);
+  if (s->how->restates) restate(changed);
   if (!s->how->all) keep_followers(s->speaker, changed);
   if (s->how->pins) changed[NX_SETTING_BATCH_GLOBAL] = changed[NX_SETTING_BATCH_MICRO] = true;
   const nxc_composing composing = {
@@ -160,6 +162,29 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
   compare_options(s, nxc_compose(s->arena, &composing), changed);
   for (size_t i = 0; s->how->drops && i < compiled->dialect->n_options; i++)
     if (s->speaker->places[i]) edit(s, i, NULL);
+}
+
+/* Whether the file says its own layout otherwise than it would be said here. */
+static bool has_restatements(nxc_speaker *speaker, nxc_arena *arena) {
+  const nxc_compiled *compiled = speaker->compiled;
+  const nxc_composing composing = {
+      .wanted = compiled->settings, .dialect = compiled->dialect, .version = compiled->version};
+  saying s = {.speaker = speaker, .arena = arena, .how = &(way){.restates = true}};
+  bool changed[NX_N_SETTINGS] = {false};
+  restate(changed);
+  keep_followers(speaker, changed);
+  compare_options(&s, nxc_compose(arena, &composing), changed);
+  return s.n_edits > 0;
+}
+
+nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled,
+                             const nxc_sink *findings) {
+  nxc_speaker *speaker = nxc_arena_alloc(arena, sizeof *speaker);
+  *speaker = (nxc_speaker){.request = request, .compiled = compiled, .findings = findings};
+  find_options(speaker, arena);
+  find_places(speaker, arena);
+  speaker->restates = has_restatements(speaker, arena);
+  return speaker;
 }
 
 /* ---- reading back ---- */
@@ -248,7 +273,9 @@ nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice 
   nxc_said first = {0}, accepted = {.refused.message = ""};
   size_t n_said = 0;
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-    if ((ways[i].drops && !speaker->has_places) || (ways[i].pins && !speaker->has_references)) continue;
+    if ((ways[i].drops && !speaker->has_places) || (ways[i].pins && !speaker->has_references) ||
+        (ways[i].restates && !speaker->restates))
+      continue;
     nxc_said said = say(speaker, space, choice, &ways[i], arena);
     if (said.refused.message == NULL && !said.has_errors) return said;
     if (said.refused.message == NULL) {

@@ -13,7 +13,7 @@
 #include "compiler/tune/space.h"
 
 /* Why a layout is not accepted. */
-enum { NXC_MOST_WAYS = 8 }; /* to say a layout */
+enum { NXC_MOST_WAYS = 10 }; /* to say a layout */
 
 typedef struct nxc_refusal {
   const char *message;     /* NULL: it is accepted */

@@ -63,6 +63,10 @@ bool nxc_space_next(const nxc_space *space, nxc_choice *choice);
 void nxc_space_drop(nxc_space *space, nxc_knob knob, size_t place);
 nxc_knob_value nxc_choice_value(const nxc_space *space, const nxc_choice *choice, nxc_knob knob);
 
+/* NXC_RECOMPUTE_*. */
+int64_t nxc_recompute_kind(const nxc_recomputation *recomputation);
+int64_t nxc_thousandths(const nxc_settings *settings, nxc_setting_id id);
+
 /* Whether ranks, layers, heads, experts and batches can be divided so; and weights, if their stage of ZeRO is
  * not the file's: else it is the same training once more. */
 bool nxc_choice_divides(const nxc_space *space, const nxc_choice *choice);

@@ -54,8 +54,9 @@ static bool takes(const nxc_values *s, const nxc_choice *choice, const nxc_train
   const nxc_refusal *by = &said.refused;
   bool accepted = by->message == NULL;
   if (!accepted && why->message == NULL)
-    *why =
-        (nxc_left_out){.id = copy(s, by->id), .message = copy(s, by->message), .remedy = copy(s, by->remedy)};
+    *why = (nxc_left_out){.id = by->id != NULL && nxc_rule_find(by->id) != NULL ? copy(s, by->id) : NULL,
+                          .message = copy(s, by->message),
+                          .remedy = copy(s, by->remedy)};
   *elsewhere = *elsewhere || (said.text == NULL && stands_elsewhere(s, &said));
   nxc_arena_rewind(s->scratch, mark);
   return accepted;
@@ -100,7 +101,7 @@ static bool is_worse(const nxc_space *space, nxc_knob knob, size_t place) {
 
 static void leave_out(const nxc_values *s, nxc_left_out *what, nxc_knob knob, size_t place) {
   nxc_left_outs *out = s->left_out;
-  if (what->id == NULL) return; /* the system has no word for it */
+  if (what->id == NULL) return; /* no rule does: the system has no word for it */
   what->knob = knob;
   what->value = s->space->values[knob][place];
   out->list = nxc_arena_grow(s->arena, out->list, out->n, sizeof *out->list);
