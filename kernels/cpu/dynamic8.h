@@ -19,59 +19,57 @@ enum {
 };
 
 typedef struct dynamic8_map {
-  const float *values; /* ascending from 0 on */
-  int n, up; /* how many; of two that are equally near the greater is taken behind an even (0), odd (1) one */
-  float middle[DYNAMIC8_VALUES]; /* of a value and the next */
+  int n; /* values from 0 on */
+  float next[DYNAMIC8_VALUES];      /* the least magnitude that is nearer to the value behind this one */
+  float stored[2][DYNAMIC8_VALUES]; /* what a value stands for, of numbers from 0 on and below */
   uint8_t nearest[DYNAMIC8_LAST - DYNAMIC8_FIRST + 1]; /* to the least number of an interval */
 } dynamic8_map;
 
-static inline int dynamic8_step(const dynamic8_map *map, int value, float size) {
-  return size > map->middle[value] || (size == map->middle[value] && (value & 1) == map->up);
-}
-
-/* Codes of a signed number have 0 in their middle, and -1 is none of them. */
+/* Of two values that are equally near the one of the even code is taken. Codes of a signed number have 0 in
+ * their middle, and -1 is none of them; what is below 0 stays there. */
 static inline void dynamic8_map_make(dynamic8_map *map, bool is_signed) {
-  int value = 0;
-  map->values = is_signed ? nx_dynamic8_signed + 127 : nx_dynamic8_unsigned;
+  const float *values = is_signed ? nx_dynamic8_signed + 127 : nx_dynamic8_unsigned;
+  int value = 0, up = is_signed ? 0 : 1;
   map->n = is_signed ? 129 : 256;
-  map->up = is_signed ? 0 : 1;
-  for (int i = 0; i + 1 < map->n; i++) map->middle[i] = (map->values[i] + map->values[i + 1]) * 0.5F;
-  map->middle[map->n - 1] = INFINITY;
+  for (int i = 0; i < map->n; i++) {
+    float middle = i + 1 < map->n ? (values[i] + values[i + 1]) * 0.5F : INFINITY;
+    int below = !is_signed ? 0 : i == 0 ? 1 : i == map->n - 1 ? i - 1 : i;
+    map->next[i] = (i & 1) == up ? middle : nextafterf(middle, INFINITY);
+    map->stored[0][i] = values[i];
+    map->stored[1][i] = is_signed ? -values[below] : 0;
+  }
   for (uint32_t i = 0; i <= DYNAMIC8_LAST - DYNAMIC8_FIRST; i++) {
     uint32_t bits = (DYNAMIC8_FIRST + i) << DYNAMIC8_SHIFT;
     float least;
     memcpy(&least, &bits, sizeof least);
-    while (dynamic8_step(map, value, least)) value++;
+    while (least >= map->next[value]) value++;
     map->nearest[i] = (uint8_t)value;
   }
   map->nearest[0] = 0;
 }
 
-/* Of a magnitude that is at most 1. */
-static inline int dynamic8_nearest(const dynamic8_map *map, float size) {
-  uint32_t bits;
-  memcpy(&bits, &size, sizeof bits);
-  bits >>= DYNAMIC8_SHIFT;
-  int value = map->nearest[(bits > DYNAMIC8_FIRST ? bits : DYNAMIC8_FIRST) - DYNAMIC8_FIRST];
-  return value + ((size > map->middle[value]) | ((size == map->middle[value]) & ((value & 1) == map->up)));
-}
-
 /* At most NX_DYNAMIC8_BLOCK numbers, none of them of greater magnitude than `most`. */
 static inline void dynamic8_round(const dynamic8_map *map, float *restrict x, int64_t n, float most) {
   float scaled[NX_DYNAMIC8_BLOCK];
-  bool is_signed = map->n < DYNAMIC8_VALUES;
-  for (int64_t i = 0; i < n; i++) scaled[i] = x[i] / most;
+  uint32_t first[NX_DYNAMIC8_BLOCK], below[NX_DYNAMIC8_BLOCK], none = 0;
+#pragma omp simd reduction(| : none)
   for (int64_t i = 0; i < n; i++) {
-    float size = !is_signed && scaled[i] < 0 ? 0 : __builtin_fabsf(scaled[i]);
-    if (!(size <= 1)) { /* no number, or one of a block of zeros */
-      x[i] = nx_dynamic8_stored(is_signed, x[i], most);
-      continue;
-    }
-    int value = dynamic8_nearest(map, size), below = is_signed & (x[i] < 0);
-    value += below & (value == 0);           /* what is below 0 stays there */
-    value -= below & (value == map->n - 1); /* -1 */
-    x[i] = __builtin_copysignf(map->values[value], value ? x[i] : 0) * most;
+    float share = x[i] / most, magnitude = __builtin_fabsf(share);
+    uint32_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    none |= !(magnitude <= 1);
+    below[i] = x[i] < 0;
+    bits >>= DYNAMIC8_SHIFT;
+    first[i] = (bits > DYNAMIC8_FIRST ? bits : DYNAMIC8_FIRST) - DYNAMIC8_FIRST;
+    scaled[i] = magnitude;
   }
+  for (int64_t i = 0; i < n && !none; i++) {
+    uint32_t value = map->nearest[first[i]];
+    value += scaled[i] >= map->next[value];
+    x[i] = map->stored[below[i]][value] * most;
+  }
+  for (int64_t i = 0; i < n && none; i++) /* one is no number, or all are 0 */
+    x[i] = nx_dynamic8_stored(map->n < DYNAMIC8_VALUES, x[i], most);
 }
 
 #endif

@@ -62,9 +62,13 @@ static inline void vec_narrow(uint16_t *restrict y, const float *restrict x, int
   for (int64_t j = i; j < n; j++) y[j] = vec_to_bf16(x[j]);
 }
 
-/* schema/f16.h, eight at a time. */
+/* schema/f16.h, eight or sixteen at a time. */
 static inline void vec_widen_f16(float *restrict y, const uint16_t *restrict x, int64_t n) {
   int64_t i = 0;
+#ifdef __AVX512F__
+  for (; i + 16 <= n; i += 16)
+    _mm512_storeu_ps(y + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(x + i))));
+#endif
   for (; i + 8 <= n; i += 8)
     _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
   for (; i < n; i++) y[i] = nx_f16_to_float(x[i]);
@@ -72,6 +76,11 @@ static inline void vec_widen_f16(float *restrict y, const uint16_t *restrict x, 
 
 static inline void vec_narrow_f16(uint16_t *restrict y, const float *restrict x, int64_t n) {
   int64_t i = 0;
+#ifdef __AVX512F__
+  for (; i + 16 <= n; i += 16)
+    _mm256_storeu_si256((__m256i *)(y + i),
+                        _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
   for (; i + 8 <= n; i += 8)
     _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
   for (; i < n; i++) y[i] = nx_f16_from_float(x[i]);

@@ -83,6 +83,23 @@ static void test_bf16_is_the_schemas(void **state) {
     assert_int_equal(vec_to_bf16(vec_float((uint32_t)bits)), nx_bf16_from_bits((uint32_t)bits));
 }
 
+/* Whole vectors, and what is left behind them. */
+static void test_rows_of_halves_are_the_schemas(void **state) {
+  (void)state;
+  enum { N = 37 };
+  float x[N];
+  uint16_t y[N];
+  for (uint64_t bits = 0; bits + N * (uint64_t)STRIDE <= UINT32_MAX; bits += N * (uint64_t)STRIDE) {
+    for (uint32_t i = 0; i < N; i++) x[i] = vec_float((uint32_t)bits + i * STRIDE);
+    vec_narrow(y, x, N);
+    for (uint32_t i = 0; i < N; i++) assert_int_equal(y[i], nx_bf16_from_bits((uint32_t)bits + i * STRIDE));
+    vec_narrow_f16(y, x, N);
+    for (uint32_t i = 0; i < N; i++) assert_true(isnan(x[i]) || y[i] == nx_f16_from_float(x[i]));
+    vec_widen_f16(x, y, N);
+    for (uint32_t i = 0; i < N; i++) assert_true(isnan(x[i]) || x[i] == nx_f16_to_float(y[i]));
+  }
+}
+
 static void test_random_words_are_the_schemas(void **state) {
   (void)state;
   uint32_t words[4 * 150];
@@ -109,7 +126,9 @@ static void test_dynamic8_is_the_schemas(void **state) {
       assert_true(isnan(stored) ? isnan(own) : own == stored);
     }
     for (int value = 1; value + 1 < map.n; value++) { /* what two values are equally near to */
-      float x = map.middle[value] * (i == 1 ? -1 : 1), own = x;
+      int code = value + (i % 2 ? 127 : 0);
+      float middle = (nx_dynamic8_value(i % 2, code) + nx_dynamic8_value(i % 2, code + 1)) * 0.5F;
+      float x = middle * (i == 1 ? -1 : 1), own = x;
       if (most != 1) continue;
       dynamic8_round(&map, &own, 1, most);
       assert_true(own == nx_dynamic8_stored(i % 2, x, most));
@@ -117,14 +136,36 @@ static void test_dynamic8_is_the_schemas(void **state) {
   }
 }
 
+/* One that is none leaves the others of its block as they would be. */
+static void test_dynamic8_blocks(void **state) {
+  (void)state;
+  dynamic8_map map;
+  for (int i = 0; i < 4; i++) {
+    float x[NX_DYNAMIC8_BLOCK], own[NX_DYNAMIC8_BLOCK];
+    dynamic8_map_make(&map, i % 2);
+    for (int j = 0; j < NX_DYNAMIC8_BLOCK; j++) own[j] = x[j] = (float)(j - (i % 2 ? 128 : 0)) / 256;
+    if (i >= 2) own[7] = x[7] = NAN;
+    dynamic8_round(&map, own, NX_DYNAMIC8_BLOCK, 1);
+    for (int j = 0; j < NX_DYNAMIC8_BLOCK; j++) {
+      float stored = nx_dynamic8_stored(i % 2, x[j], 1);
+      assert_true(isnan(stored) ? isnan(own[j]) : own[j] == stored);
+    }
+  }
+}
+
 int main(void) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return tap_skip_all("compiled for AVX2");
+#ifdef __AVX512BF16__
+  if (!__builtin_cpu_supports("avx512bf16")) return tap_skip_all("compiled for AVX512_BF16");
+#endif
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_exp),
     cmocka_unit_test(test_erf), cmocka_unit_test(test_tanh),
     cmocka_unit_test(test_f16_is_the_schemas), cmocka_unit_test(test_bf16_is_the_schemas),
+    cmocka_unit_test(test_rows_of_halves_are_the_schemas),
     cmocka_unit_test(test_random_words_are_the_schemas), cmocka_unit_test(test_dynamic8_is_the_schemas),
+    cmocka_unit_test(test_dynamic8_blocks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
