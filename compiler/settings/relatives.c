@@ -138,10 +138,10 @@ bool nxc_relative_lists(const nxc_relative *relative, const char *option) {
   return has_word(listed, sizeof listed / sizeof *listed, relative, option);
 }
 
-/* NAME, or NAME=WORD. */
+/* NAME, NAME* or NAME=WORD. */
 static bool names_option(const char *words, const char *option, const char *word) {
   size_t n = strlen(option);
-  if (is_among(words, option)) return true;
+  if (is_one_of(words, option)) return true;
   for (const char *at = words; (at = strstr(at, option)) != NULL; at++) {
     const char *value = at + n + 1;
     size_t n_value = strcspn(value, " ");

@@ -126,6 +126,7 @@ static const char *own_of(const nxc_binding *binding, const nxc_node *node) {
   bool marks = nxc_relative_find(binding->dialect->name, node->key) == binding->relative;
   if (marks || nxc_option_find(binding->dialect, node->key) == NULL)
     return marks || nxc_relative_has(binding->relative, node->key) ? node->key : NULL;
+  if (nxc_relative_lists(binding->relative, node->key)) return node->key; /* and means more by it */
   const char *word = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING
                          ? nxc_relative_word(binding->relative, node->key, node->value.text)
                          : NULL;
@@ -145,11 +146,11 @@ static bool gives_all(const nxc_binding *binding, const char *options) {
   return true;
 }
 
-static bool is_inert(const nxc_binding *binding, const nxc_node *node) {
-  const char *word = node->value.kind == NXC_STRING ? node->value.text : "";
-  const char *others = nxc_relative_inert_beside(binding->relative, node->key);
-  if (node->kind != NXC_NODE_SCALAR) return false;
-  return nxc_relative_is_inert(binding->relative, node->key, word) ||
+static bool is_inert(const nxc_binding *binding, const nxc_node *node, const char *name) {
+  const char *raw = node->raw ? nxc_arena_strndup(binding->arena, node->raw, node->raw_bytes) : "";
+  const char *word = node->value.kind == NXC_STRING ? node->value.text : raw;
+  const char *others = nxc_relative_inert_beside(binding->relative, name);
+  return nxc_relative_is_inert(binding->relative, name, word) ||
          (others != NULL && gives_all(binding, others));
 }
 
@@ -167,10 +168,25 @@ static const char *task_of(const nxc_binding *binding) {
 /* How far what is its own is in the way of a run. */
 typedef enum hurdle { IS_INERT, IS_SAID, IS_UNKNOWN } hurdle;
 
+/* Of a section's own: options of the system are judged as such. */
+static hurdle hurdle_within(const nxc_binding *binding, const nxc_node *section, const char *name) {
+  hurdle worst = IS_SAID;
+  for (size_t i = 0; i < section->n_children && worst != IS_UNKNOWN; i++) {
+    const nxc_node *node = section->children[i];
+    const char *inside = nxc_arena_printf(binding->arena, "%s.%s", name, node->key);
+    if (nxc_option_find(binding->dialect, inside) != NULL || is_inert(binding, node, inside)) continue;
+    worst = node->kind == NXC_NODE_MAP ? hurdle_within(binding, node, inside) : IS_UNKNOWN;
+  }
+  return worst;
+}
+
 static hurdle hurdle_of(const nxc_binding *binding, const nxc_node *node) {
-  if (is_inert(binding, node)) return IS_INERT;
-  bool said = node->kind == NXC_NODE_SCALAR && nxc_relative_is_said(binding->relative, node->key);
-  return said ? IS_SAID : IS_UNKNOWN;
+  bool scalar = node->kind == NXC_NODE_SCALAR;
+  if (scalar && is_inert(binding, node, node->key)) return IS_INERT;
+  const nxc_relative_meaning *means = meaning_of(binding, node, NULL);
+  bool unread = scalar && means != NULL && strcmp(means->value, "?") == 0;
+  if (unread || !nxc_relative_is_said(binding->relative, node->key)) return IS_UNKNOWN;
+  return scalar ? IS_SAID : node->kind == NXC_NODE_MAP ? hurdle_within(binding, node, node->key) : IS_UNKNOWN;
 }
 
 static const nxc_remark *remarks_of(nxc_binding *binding, const char *names, const char *counted,
