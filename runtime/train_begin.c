@@ -306,6 +306,8 @@ static bool count_steps(nxr_training *run) {
   run->n_steps = wanted->n_steps;
   if (wanted->epochs == 0 || nxr_only_evaluates(run)) return true;
   uint64_t n_samples = nxr_data_samples(run->data, nxr_data_trained(run->data));
+  uint64_t n_repeated = (uint64_t)wanted->repeat_batches * wanted->global_batch;
+  if (n_repeated && n_repeated < n_samples) n_samples = n_repeated;
   run->n_steps = steps_of_epochs(run->plan, n_samples);
   if (run->n_steps == 0)
     return nxr_fault_set(&run->fault,

@@ -106,7 +106,7 @@ typedef struct nx_run {
   uint32_t tensor_parts; /* string: JSON, which parts of a model the tensors of checkpoints hold, where a
                           * run may begin with those of another system (runtime/foreign); "": it does not */
   uint32_t reductions; /* value [1] i64 in arena input: of the learning rate so far, or NX_NONE */
-  uint32_t reserved_end;
+  uint32_t repeat_batches; /* first ones, that the training reads again and again; 0: it reads on */
   nx_plateau plateau;  /* when they come */
 } nx_run;
 _Static_assert(sizeof(nx_run) == 376, "plan run");

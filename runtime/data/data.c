@@ -285,6 +285,14 @@ static uint64_t first_of(const nxr_data *data, uint32_t set, uint64_t step, uint
   return trains ? nx_plan_samples_before(plan, step) : step * *n;
 }
 
+/* The row that is read for a sequence. */
+static uint64_t row_of(const nxr_data *data, uint32_t set, uint64_t sequence) {
+  const nx_run *run = data->plan->run;
+  bool trains = data->plan->datasets[set].role == NX_DATASET_TRAIN && !data->sets[set].in_order;
+  uint64_t n_repeated = (uint64_t)run->repeat_batches * run->global_batch;
+  return trains && n_repeated ? sequence % n_repeated : sequence;
+}
+
 /* Of all ranks' sequences of a step, added in one order by each rank. */
 static bool count_step(nxr_data *data, uint32_t set, uint64_t step, nxr_fault *fault) {
   uint32_t n;
@@ -294,7 +302,7 @@ static bool count_step(nxr_data *data, uint32_t set, uint64_t step, nxr_fault *f
   data->counted.n_sequences = 0, data->counted.weight = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (first + i >= data->limits[set]) break;
-    if (!nxr_set_read(&data->sets[set], first + i, &data->row, fault)) return false;
+    if (!nxr_set_read(&data->sets[set], row_of(data, set, first + i), &data->row, fault)) return false;
     data->counted.weight += weight_of(data->plan->run, &data->row);
     data->counted.n_sequences++;
   }
@@ -316,11 +324,11 @@ bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_b
     bool present = first + i < data->limits[set];
     n_present += present;
     if (!present) give_nothing(data, &data->row);
-    else if (!nxr_set_read(&data->sets[set], first + i, &data->row, fault)) return false;
+    else if (!nxr_set_read(&data->sets[set], row_of(data, set, first + i), &data->row, fault)) return false;
     weight += weight_of(run, &data->row);
     give_sequence(data, i, batch);
     batch->samples[i] = (int64_t)(first + i);
-    if (batch->reference) batch->reference[i] = reference_of(data, set, first + i);
+    if (batch->reference) batch->reference[i] = reference_of(data, set, row_of(data, set, first + i));
   }
   if (of_step) scale_weights(data, data->counted.n_sequences, data->counted.weight, batch);
   else scale_weights(data, n_present, weight, batch);

@@ -80,6 +80,7 @@ void nxc_emit_run(nxc_emitter *e) {
       .merge_every = (uint32_t)t->lora.merge_every,
       .merge_scale = t->lora.scale,
       .updates = nxc_emit_value_of(e, graph->updates),
+      .repeat_batches = (uint32_t)nxc_int_or(s, NX_SETTING_DATA_REPEAT_BATCHES, 0),
       .reductions = nxc_emit_value_of(e, graph->reductions),
       .plateau = t->plateau,
       .data_rank = axis_rank(graph, NXC_AXIS_DATA),
