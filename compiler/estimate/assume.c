@@ -249,11 +249,20 @@ static bool lacks_shape(const nxc_settings *s) {
   return false;
 }
 
+static bool is_other_kind(const nxc_settings *s) {
+  return nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder");
+}
+
+/* Also where it is that of a config.json that says nothing. */
+static bool is_shapeless(const nxc_settings *s) {
+  return lacks_shape(s) || is_other_kind(s) ||
+         nxc_settings_from(s, NX_SETTING_MODEL_LAYERS)->kind == NXC_FROM_DIALECT_DEFAULT;
+}
+
 /* The next of what is unknown, what others follow from first; false where nothing more can be assumed. */
 static bool assume_next(attempt *a, const trial *t) {
   const nxc_settings *s = t->compiled.settings;
-  if (s == NULL || (nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder")))
-    return false;
+  if (s == NULL || is_other_kind(s)) return false;
   if (t->compiled.binding->elsewhere && !a->request.assumes_defaults)
     return a->request.assumes_defaults = true;
   if (a->model == NULL && lacks_shape(s) && assume_model(a, &t->compiled)) return true;
@@ -282,6 +291,11 @@ bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_
   for (size_t i = 0; i < n_given; i++) assume(a, given[i].setting, given[i].value, given[i].why);
   trial t = compile(a);
   while (assume_next(a, &t)) t = compile(a);
+  bool defaults = a->request.assumes_defaults && !request->assumes_defaults;
+  if (defaults && t.compiled.settings != NULL && is_shapeless(t.compiled.settings)) {
+    a->request.assumes_defaults = false; /* they are those of another model */
+    t = compile(a);
+  }
   nxc_sink_take(sink, t.sink);
   *assumed = in_use(a, t.compiled.settings);
   assumed->request = a->request;

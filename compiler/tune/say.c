@@ -145,8 +145,10 @@ static void compare_options(saying *s, const nxc_binding *composed, const bool c
   }
 }
 
-static void restate(bool changed[NX_N_SETTINGS]) {
-  for (size_t i = 0; i < sizeof laid_out / sizeof *laid_out; i++) changed[laid_out[i]] = true;
+/* What is assumed is nobody's to say. */
+static void restate(const nxc_settings *settings, bool changed[NX_N_SETTINGS]) {
+  for (size_t i = 0; i < sizeof laid_out / sizeof *laid_out; i++)
+    if (nxc_settings_from(settings, laid_out[i])->kind != NXC_FROM_ASSUMED) changed[laid_out[i]] = true;
 }
 
 static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choice) {
@@ -154,7 +156,7 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
   bool changed[NX_N_SETTINGS] = {false};
   nxc_settings *wanted = nxc_settings_copy(s->arena, compiled->settings);
   nxc_choice_set(space, choice, wanted, changed);
-  if (s->how->restates) restate(changed);
+  if (s->how->restates) restate(compiled->settings, changed);
   if (!s->how->all) keep_followers(s->speaker, changed);
   if (s->how->pins) changed[NX_SETTING_BATCH_GLOBAL] = changed[NX_SETTING_BATCH_MICRO] = true;
   const nxc_composing composing = {
@@ -171,7 +173,7 @@ static bool has_restatements(nxc_speaker *speaker, nxc_arena *arena) {
       .wanted = compiled->settings, .dialect = compiled->dialect, .version = compiled->version};
   saying s = {.speaker = speaker, .arena = arena, .how = &(way){.restates = true}};
   bool changed[NX_N_SETTINGS] = {false};
-  restate(changed);
+  restate(compiled->settings, changed);
   keep_followers(speaker, changed);
   compare_options(&s, nxc_compose(arena, &composing), changed);
   return s.n_edits > 0;
