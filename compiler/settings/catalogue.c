@@ -42,13 +42,25 @@ const nxc_option_row *nxc_option_find(const nxc_dialect *dialect, const char *na
   return row;
 }
 
-/* One version, or, where versions are named by their last day, those of a span: "2024-03-06..",
- * "..2025-05-08", or both ends. What is named by a word is later than every day. */
+/* Above 0: later than the version that ends there. Numbers count as such: 0.9 is before 0.10. What is named
+ * by a word is later than every number. */
+static int beyond(const char *version, const char *other, const char *end) {
+  while (*version != '\0' && other < end) {
+    size_t n = strspn(version, "0123456789"), n_other = strspn(other, "0123456789");
+    if (n > 0 && n_other > 0 && n != n_other) return n > n_other ? 1 : -1;
+    if (*version != *other) return (unsigned char)*version - (unsigned char)*other;
+    version++, other++;
+  }
+  return *version != '\0' ? 1 : other < end ? -1 : 0;
+}
+
+/* One version, or those of a span: "2024-03-06..", "..2025-05-08", or both ends. */
 static bool has_version(const char *span, const char *version) {
   const char *dots = strstr(span, "..");
   if (dots == NULL) return strcmp(span, version) == 0;
-  bool late_enough = dots == span || strncmp(version, span, (size_t)(dots - span)) >= 0;
-  return late_enough && (dots[2] == '\0' || strcmp(version, dots + 2) <= 0);
+  const char *end = dots + strlen(dots);
+  bool late_enough = dots == span || beyond(version, span, dots) >= 0;
+  return late_enough && (dots[2] == '\0' || beyond(version, dots + 2, end) <= 0);
 }
 
 bool nxc_in_version(const char *const *versions, size_t n_versions, const char *version) {
@@ -59,7 +71,7 @@ bool nxc_in_version(const char *const *versions, size_t n_versions, const char *
 
 static bool is_past(const char *span, const char *version) {
   const char *dots = strstr(span, "..");
-  return dots != NULL && dots[2] != '\0' && strcmp(version, dots + 2) > 0;
+  return dots != NULL && dots[2] != '\0' && beyond(version, dots + 2, dots + strlen(dots)) > 0;
 }
 
 bool nxc_option_is_past(const nxc_option_row *row, const char *version) {

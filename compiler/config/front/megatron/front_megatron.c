@@ -11,7 +11,8 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *const nxc_megatron_versions[] = {"later", "dev", "0.16", "0.11", "0.10", "0.9", NULL};
+const char *const nxc_megatron_versions[] = {"later", "dev",  "0.16", "0.15", "0.14", "0.13",
+                                              "0.12",  "0.11", "0.10", "0.9",  NULL};
 
 /* -- whose text ------------------------------------------------------------------------------------------ */
 
