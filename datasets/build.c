@@ -30,6 +30,7 @@ typedef struct builder {
 static bool write_documents(builder *b, const nxd_made *made, nxr_fault *fault) {
   const uint8_t *tokens = made->tokens.bytes;
   const float *weights = made->weights.n > 0 ? (const float *)(const void *)made->weights.bytes : NULL;
+  const float *rewards = made->rewards.n > 0 ? (const float *)(const void *)made->rewards.bytes : NULL;
   const nxd_length *lengths = (const nxd_length *)(const void *)made->documents.bytes;
   for (size_t i = 0; i < made->documents.n / sizeof *lengths; i++) {
     uint64_t n = lengths[i].n_tokens;
@@ -38,7 +39,8 @@ static bool write_documents(builder *b, const nxd_made *made, nxr_fault *fault) 
     if (weights) weights += n;
     b->n_open += n;
     if (lengths[i].goes_on) continue;
-    if (!nxd_writer_end_sequence(&b->writer, b->n_open, fault) || !nxd_writer_end_document(&b->writer, fault))
+    if (!nxd_writer_end_sequence(&b->writer, b->n_open, fault) ||
+        !nxd_writer_end_document(&b->writer, rewards ? rewards[i] : 0, fault))
       return false;
     b->n_open = 0;
   }
@@ -158,6 +160,7 @@ bool nxd_build_run(const nxd_build *build, nxd_standing *standing, nxr_fault *fa
                                       .key = build->key,
                                       .type_code = build->recipe->type_code,
                                       .weights = build->recipe->maker->weights,
+                                      .rewards = build->recipe->rewarded,
                                       .force = build->force};
   bool good = nxd_writer_open(&b->writer, &options, fault) &&
               (b->writer.standing.complete || build_open(b, fault)) && write_beside(b, fault) &&

@@ -11,9 +11,9 @@
 
 typedef struct build_options {
   const char *prefix, *field, *labels, *kind, *split, *tokenizer, *eod, *completion, *messages, *template,
-      *chosen, *rejected, *merges, *pattern;
+      *chosen, *rejected, *merges, *pattern, *reward;
   nxd_texts special;
-  bool add_special, append_eod, lines, force, plain;
+  bool add_special, append_eod, lines, force, plain, last_counts;
   int on_error, too_long, loss_on, prompt_keeps;
   uint32_t n_workers, n_special;
   uint64_t limit, max_tokens, max_prompt_tokens, vocab;
@@ -31,6 +31,7 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"--force", NXD_FLAG, &o->force},
       {"--kind", NXD_TEXT, &o->kind, "a kind of input"},
       {"--labels", NXD_TEXT, &o->labels, "the name of a field"},
+      {"--last-counts", NXD_FLAG, &o->last_counts},
       {"--limit", NXD_NUMBER, &o->limit, "a number of records"},
       {"--lines", NXD_FLAG, &o->lines},
       {"--loss-on", NXD_CHOICE, &o->loss_on, "answers|all"},
@@ -43,6 +44,7 @@ static bool read_options(int *n, char **arguments, build_options *o) {
       {"--plain", NXD_FLAG, &o->plain},
       {"--prompt-keeps", NXD_CHOICE, &o->prompt_keeps, "start|end"},
       {"--rejected", NXD_TEXT, &o->rejected, "the name of a field"},
+      {"--reward", NXD_TEXT, &o->reward, "the name of a field"},
       {"--special", NXD_TEXTS, &o->special, "the text of a token"},
       {"--special-ids", NXD_COUNT, &o->n_special, "a number of token ids"},
       {"--split", NXD_TEXT, &o->split, "the name of a split"},
@@ -87,6 +89,7 @@ static nxd_wanted wanted_of(const build_options *o) {
   nxd_wanted wanted = {.fields = {first, second, o->rejected ? o->rejected : "rejected"},
                        .n_fields = o->chosen ? 3 : second ? 2 : 1};
   wanted.optional = o->chosen ? 1 : o->messages ? 2 : 0;
+  if (o->reward) wanted.fields[wanted.n_fields++] = o->reward;
   return wanted;
 }
 
@@ -99,6 +102,8 @@ static nxd_recipe recipe_of(const build_options *o) {
       .cut = o->too_long == 1,
       .prompt_tokens = o->max_prompt_tokens ? o->max_prompt_tokens : o->max_tokens / 2,
       .keep_end = o->prompt_keeps == 1,
+      .last_counts = o->last_counts,
+      .rewarded = o->reward != NULL,
       .vocab = o->vocab,
       .encoding = (o->add_special ? NXT_ADD_SPECIAL : 0u) | (o->plain ? NXT_PLAIN_TEXT : 0u)};
 }
@@ -150,6 +155,10 @@ int nxd_command_build(int n, char **arguments) {
   else if (n == 0) nxd_usage("which text? give at least one file, or - for standard input", "");
   else if (options.prefix == NULL) nxd_usage("where to? give -o PREFIX", "");
   else if (!nxd_read_prefix(options.prefix, prefix)) nxd_usage("no name for a dataset: ", options.prefix);
+  else if (options.last_counts && !options.chosen)
+    nxd_usage("--last-counts is of pairs of answers: give --chosen", "");
+  else if (options.reward && (options.chosen || !(options.completion || options.messages)))
+    nxd_usage("--reward is of single answers: give --completion or --messages", "");
   else status = add_inputs(&files, &options, n, arguments);
   if (status == STATUS_DONE) status = open_and_build(&options, &files, prefix);
   nxd_files_free(&files);

@@ -31,6 +31,12 @@ static uint64_t count_weighed(const nxr_dataset *dataset) {
   return n_weighed;
 }
 
+static uint64_t count_wanted(const nxr_dataset *dataset) {
+  uint64_t n = 0;
+  for (uint64_t i = 0; i < dataset->n_documents; i++) n += nxr_dataset_reward(dataset, i) > 0;
+  return n;
+}
+
 static void print_summary(const nxr_dataset *dataset, const nxr_dataset_summary *summary) {
   nxd_print_info(dataset);
   if (dataset->n_tokens > 0)
@@ -42,6 +48,9 @@ static void print_summary(const nxr_dataset *dataset, const nxr_dataset_summary 
   if (dataset->weights.n_bytes > 0)
     printf("weights      %" PRIu64 " of %" PRIu64 " tokens count\n", count_weighed(dataset),
            dataset->n_tokens);
+  if (dataset->rewards.n_bytes > 0)
+    printf("rewards      %" PRIu64 " of %" PRIu64 " documents are wanted answers\n", count_wanted(dataset),
+           dataset->n_documents);
   if (summary->n_empty > 0) printf("empty        %" PRIu64 " documents have no token\n", summary->n_empty);
   if (summary->unused_bytes > 0)
     printf("unused       %" PRIu64 " bytes of %s.bin belong to no sequence\n", summary->unused_bytes,

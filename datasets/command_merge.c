@@ -18,10 +18,22 @@ static bool copy_tokenizer(const nxr_dataset *datasets, int n, const char *prefi
   return nxd_copy_beside(datasets[0].prefix, prefix, fault);
 }
 
+/* Of tokens without weights each counts; no reward is none that could be made up. */
+static bool find_beside(const nxr_dataset *datasets, int n, nxd_writer_options *options, nxr_fault *fault) {
+  for (int i = 0; i < n; i++) {
+    options->weights = options->weights || datasets[i].weights.n_bytes > 0;
+    options->rewards = options->rewards || datasets[i].rewards.n_bytes > 0;
+  }
+  for (int i = 0; options->rewards && i < n; i++)
+    if (datasets[i].rewards.n_bytes == 0 && datasets[i].n_documents > 0)
+      return nxr_fault_set(fault, "%s has no rewards of its answers, and others have", datasets[i].prefix);
+  return true;
+}
+
 static bool merge(const nxr_dataset *datasets, int n, nxd_writer_options *options, nxr_fault *fault) {
   nxd_writer writer;
   options->type_code = nxd_copy_type(datasets, n);
-  for (int i = 0; i < n; i++) options->weights = options->weights || datasets[i].weights.n_bytes > 0;
+  if (!find_beside(datasets, n, options, fault)) return false;
   bool good = nxd_writer_open(&writer, options, fault);
   for (int i = 0; good && i < n; i++)
     good = nxd_copy_documents(&datasets[i], 0, datasets[i].n_documents, &writer, fault);

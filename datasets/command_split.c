@@ -13,6 +13,7 @@ static bool write_part(const nxr_dataset *from, uint64_t first, uint64_t end, co
   const nxd_writer_options options = {.prefix = prefix,
                                       .type_code = nxd_copy_type(from, 1),
                                       .weights = from->weights.n_bytes > 0,
+                                      .rewards = from->rewards.n_bytes > 0,
                                       .force = force};
   bool good = nxd_writer_open(&writer, &options, fault) &&
               nxd_copy_documents(from, first, end, &writer, fault) && nxd_writer_finish(&writer, fault) &&

@@ -51,7 +51,8 @@ bool nxd_copy_documents(const nxr_dataset *from, uint64_t first, uint64_t end, n
     if (nxd_stopped()) return nxr_fault_set(fault, "stopped by a signal");
     for (uint64_t i = nxr_dataset_border(from, document); i < nxr_dataset_border(from, document + 1); i++)
       if (!copy_sequence(from, i, writer, fault)) return false;
-    if (!nxd_writer_end_document(writer, fault)) return false;
+    float reward = from->rewards.n_bytes > 0 ? (float)nxr_dataset_reward(from, document) : 0;
+    if (!nxd_writer_end_document(writer, reward, fault)) return false;
   }
   return true;
 }

@@ -52,7 +52,8 @@ void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *to
   for (uint32_t i = 0; i < recipe->wanted.n_fields; i++) add_text(&state, recipe->wanted.fields[i]);
   const int64_t numbers[] = {recipe->end, (int64_t)recipe->most_tokens, recipe->cut, recipe->type_code,
                              (int64_t)recipe->vocab, (int64_t)most_records, skip, recipe->encoding,
-                             recipe->all_tokens, (int64_t)recipe->prompt_tokens, recipe->keep_end};
+                             recipe->all_tokens, (int64_t)recipe->prompt_tokens, recipe->keep_end,
+                             recipe->last_counts, recipe->rewarded};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) add_number(&state, numbers[i]);
   const int64_t pieces[] = {(int64_t)piece->seed, piece->n, piece->which};
   for (size_t i = 0; piece->n > 0 && i < sizeof pieces / sizeof *pieces; i++) add_number(&state, pieces[i]);

@@ -3,6 +3,7 @@
 
 #include "runtime/data/dataset.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ void nxd_maker_close(nxd_maker *maker) {
 }
 
 void nxd_made_empty(nxd_made *made) {
-  made->tokens.n = made->weights.n = made->documents.n = 0;
+  made->tokens.n = made->weights.n = made->rewards.n = made->documents.n = 0;
   made->n_skipped = made->n_empty = made->n_long = made->n_text_bytes = made->n_text_tokens = 0;
   made->first_skipped[0] = '\0';
 }
@@ -31,6 +32,7 @@ void nxd_made_empty(nxd_made *made) {
 void nxd_made_free(nxd_made *made) {
   nxd_buffer_free(&made->tokens);
   nxd_buffer_free(&made->weights);
+  nxd_buffer_free(&made->rewards);
   nxd_buffer_free(&made->documents);
 }
 
@@ -75,6 +77,11 @@ static bool weighs_nothing(const float *weights, size_t n) {
   return true;
 }
 
+static bool add_reward(const nxd_maker *maker, nxd_made *made) {
+  return !maker->recipe->rewarded ||
+         nxd_buffer_append(&made->rewards, &maker->reward, sizeof maker->reward);
+}
+
 bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weights, size_t n, nxd_made *made,
                       nxr_fault *fault) {
   const nxd_recipe *recipe = maker->recipe;
@@ -94,7 +101,7 @@ bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weig
   const nxd_length length = {.n_tokens = n + n_end, .goes_on = maker->goes_on};
   return add_tokens(recipe, tokens, weights, n, made, fault) &&
          add_tokens(recipe, &recipe->end, &recipe->maker->end_weight, n_end, made, fault) &&
-         (nxd_buffer_append(&made->documents, &length, sizeof length) ||
+         ((nxd_buffer_append(&made->documents, &length, sizeof length) && add_reward(maker, made)) ||
           nxr_fault_set(fault, "out of memory"));
 }
 
@@ -110,8 +117,26 @@ static void note_skipped(const nxd_record *record, const char *name, const char 
 }
 
 /* What half of a record's documents has been made is taken back. */
-static void take_back(nxd_made *made, size_t n_tokens, size_t n_weights, size_t n_documents) {
-  made->tokens.n = n_tokens, made->weights.n = n_weights, made->documents.n = n_documents;
+static void take_back(nxd_made *made, const nxd_made *before) {
+  made->tokens.n = before->tokens.n, made->weights.n = before->weights.n;
+  made->rewards.n = before->rewards.n, made->documents.n = before->documents.n;
+}
+
+/* true and false, or a number, by itself or in a list. */
+static bool read_reward(nxd_maker *maker, const nxd_value *values, nxr_fault *fault) {
+  const nxd_wanted *wanted = &maker->recipe->wanted;
+  if (!maker->recipe->rewarded) return true;
+  const nxd_value *value = &values[wanted->n_fields - 1];
+  const char *name = wanted->fields[wanted->n_fields - 1];
+  bool json = value->form == NXD_VALUE, listed = value->form == NXD_IDS && value->n == 1;
+  if (json && json_is_boolean(value->json)) maker->reward = json_is_true(value->json) ? 1.0F : -1.0F;
+  else if (json && json_is_number(value->json)) maker->reward = (float)json_number_value(value->json);
+  else if (listed) maker->reward = (float)value->ids[0];
+  else return nxr_fault_set(fault, "its %s is neither true nor false, and no number", name);
+  return (isfinite(maker->reward) && maker->reward != 0) ||
+         nxr_fault_set(fault,
+                       "its %s is %g: an answer is wanted above 0, or where it is true, and else unwanted",
+                       name, (double)maker->reward);
 }
 
 bool nxd_maker_run(nxd_maker *maker, const nxd_batch *batch, const char *const *names, nxd_made *made,
@@ -121,13 +146,13 @@ bool nxd_maker_run(nxd_maker *maker, const nxd_batch *batch, const char *const *
   for (size_t i = 0; i < batch->n; i++) {
     const nxd_record *record = &batch->records[i];
     nxr_fault wrong = {""};
-    size_t n_tokens = made->tokens.n, n_weights = made->weights.n, n_documents = made->documents.n;
+    const nxd_made before = *made;
     maker->goes_on = record->goes_on, maker->goes_back = record->goes_back;
     if (nxd_values_read(&maker->parser, batch, record, &maker->recipe->wanted, values, &wrong) &&
-        maker->recipe->maker->make(maker, values, made, &wrong))
+        read_reward(maker, values, &wrong) && maker->recipe->maker->make(maker, values, made, &wrong))
       continue;
     if (strcmp(wrong.text, "out of memory") == 0) return nxr_fault_set(fault, "out of memory");
-    take_back(made, n_tokens, n_weights, n_documents);
+    take_back(made, &before);
     note_skipped(record, names[record->file], wrong.text, made);
   }
   return true;

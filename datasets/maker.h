@@ -15,6 +15,7 @@ typedef struct nxd_maker nxd_maker;
 typedef struct nxd_made {
   nxd_buffer tokens;    /* of the recipe's type */
   nxd_buffer weights;   /* float, one each, where the recipe has weights */
+  nxd_buffer rewards;   /* float, for each of `documents`, where the recipe has rewards */
   nxd_buffer documents; /* nxd_length */
   uint64_t n_skipped, n_empty, n_long;
   uint64_t n_text_bytes, n_text_tokens; /* of texts that are whole */
@@ -47,6 +48,8 @@ typedef struct nxd_recipe {
   bool cut;                       /* or cut */
   uint64_t prompt_tokens;         /* that stay of one which does not fit with its answers */
   bool keep_end;                  /* and these are its last, not its first */
+  bool last_counts;               /* of an answer, where its value is read, and nothing else */
+  bool rewarded;                  /* the last field of a record is its reward */
   uint8_t type_code;
   uint64_t vocab; /* token ids are below it; 0: below 2^31 */
 } nxd_recipe;
@@ -58,6 +61,7 @@ struct nxd_maker {
   nxd_buffer tokens, weights, text; /* room for kinds: int64, float, bytes */
   nxd_parser parser;
   bool goes_on, goes_back; /* the record's document does */
+  float reward;            /* the record's */
 };
 
 extern const nxd_maker_kind nxd_make_documents; /* a text, or token ids */

@@ -4,9 +4,10 @@
  *
  * Texts are made tokens of together, so that a token may reach across the border; it is the answer's then.
  * The tokenizer's beginning stands before the prompt and its end behind the answer, unless they are there.
- * Where the prompt and the longer answer do not fit, the prompt is cut to prompt_tokens, and if that is not
- * enough the answers to what those leave. Messages become texts by the chat template; without a prompt it is
- * what both answers begin with. */
+ * Where only the last token counts a second end is it: at the first the value of the answer is read. Where
+ * the prompt and the longer answer do not fit, the prompt is cut to prompt_tokens, and if that is not enough
+ * the answers to what those leave. Messages become texts by the chat template; without a prompt it is what
+ * both answers begin with. */
 #include "datasets/maker.h"
 
 #include <string.h>
@@ -40,6 +41,15 @@ static bool count_prompt(nxd_maker *maker, size_t n_bytes, size_t *n, nxr_fault 
   return true;
 }
 
+static bool add_last(nxd_maker *maker, answer *of, nxr_fault *fault) {
+  uint32_t eos;
+  of->n++;
+  if (nxt_role_id(maker->recipe->tokenizer, NXT_EOS, &eos)) return add_id(maker, eos, fault);
+  return nxr_fault_set(fault,
+                       "the tokenizer names no end of a text (eos_token), at which the value of an answer "
+                       "is read");
+}
+
 /* Of the maker's text, which begins with so many bytes of prompt. */
 static bool make_tokens(nxd_maker *maker, size_t prompt_bytes, answer *of, nxr_fault *fault) {
   uint32_t bos, eos;
@@ -58,7 +68,7 @@ static bool make_tokens(nxd_maker *maker, size_t prompt_bytes, answer *of, nxr_f
     if (!add_id(maker, ids->items[i], fault)) return false;
   if (ends && !add_id(maker, eos, fault)) return false;
   of->n_prompt += begins, of->n = ids->n + begins + ends;
-  return true;
+  return !maker->recipe->last_counts || add_last(maker, of, fault);
 }
 
 /* ---- texts ---- */
@@ -163,7 +173,8 @@ static bool add(nxd_maker *maker, const answer *of, nxd_made *made, nxr_fault *f
   maker->weights.n = 0;
   float *weights = nxd_buffer_extend(&maker->weights, (of->n + 1) * sizeof *weights);
   if (weights == NULL) return nxr_fault_set(fault, "out of memory");
-  for (size_t i = 0; i < of->n; i++) weights[i] = i < of->n_prompt ? 0.0F : 1.0F;
+  size_t first = maker->recipe->last_counts ? of->n - 1 : of->n_prompt;
+  for (size_t i = 0; i < of->n; i++) weights[i] = i < first ? 0.0F : 1.0F;
   const int64_t *tokens = (const int64_t *)(const void *)maker->tokens.bytes + of->first;
   return nxd_add_document(maker, tokens, weights, of->n, made, fault);
 }

@@ -69,8 +69,10 @@ static bool give(const nxd_naming *naming, nxr_fault *fault) {
   if (naming->again && access(index.from, F_OK) != 0) return true; /* the last one: all have their names */
   return (naming->force || naming->again || !nxd_dataset_exists(naming->prefix, fault)) &&
          unname(naming->prefix, "idx", fault) &&
-         (naming->weights || unname(naming->prefix, "weights", fault)) && move(naming, "bin", fault) &&
-         (!naming->weights || move(naming, "weights", fault)) && move_beside(naming, fault) &&
+         (naming->weights || unname(naming->prefix, "weights", fault)) &&
+         (naming->rewards || unname(naming->prefix, "rewards", fault)) && move(naming, "bin", fault) &&
+         (!naming->weights || move(naming, "weights", fault)) &&
+         (!naming->rewards || move(naming, "rewards", fault)) && move_beside(naming, fault) &&
          move(naming, "idx", fault);
 }
 

@@ -12,7 +12,7 @@ bool nxd_dataset_exists(const char *prefix, nxr_fault *fault);
 typedef struct nxd_naming {
   const char *folder, *prefix;
   bool force;   /* a dataset that is there is replaced */
-  bool weights; /* it has some */
+  bool weights, rewards; /* it has some */
   bool again;   /* some may have been named before: a naming that was cut off goes on */
 } nxd_naming;
 

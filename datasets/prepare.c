@@ -90,9 +90,12 @@ static nxd_recipe recipe_of(const nx_plan *plan, const nx_recipe *recipe) {
                      .cut = (recipe->flags & NX_RECIPE_CUT) != 0,
                      .prompt_tokens = recipe->prompt_tokens,
                      .keep_end = (recipe->flags & NX_RECIPE_KEEP_END) != 0,
+                     .last_counts = (recipe->flags & NX_RECIPE_LAST_COUNTS) != 0,
+                     .rewarded = plan->strings[recipe->reward] != '\0',
                      .vocab = recipe->vocab};
   if (made.maker == &nxd_make_documents && second[0] != '\0')
     made.maker = &nxd_make_labelled, made.wanted.n_fields = 2;
+  if (made.rewarded) made.wanted.fields[made.wanted.n_fields++] = nx_plan_string(plan, recipe->reward);
   return made;
 }
 

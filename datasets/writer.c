@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const part_names[NXD_N_PARTS] = {"bin", "sizes", "borders", "weights"};
+static const char *const part_names[NXD_N_PARTS] = {"bin", "sizes", "borders", "weights", "rewards"};
 
 static bool write_fault(const nxd_writer *writer, nxr_fault *fault) {
   return nxr_fault_set(fault, "cannot write %s.bin: %s", writer->is.prefix, strerror(errno));
@@ -24,6 +24,7 @@ static uint64_t part_bytes(const nxd_writer *writer, nxd_part part) {
     case NXD_DATA: return standing->n_tokens * writer->token_bytes;
     case NXD_SIZES: return standing->n_sequences * sizeof(int32_t);
     case NXD_BORDERS: return standing->n_documents * sizeof(uint64_t);
+    case NXD_REWARDS: return standing->n_documents * sizeof(float);
     default: return standing->n_tokens * sizeof(float);
   }
 }
@@ -46,10 +47,13 @@ static bool open_part(nxd_writer *writer, nxd_part part) {
   return true;
 }
 
+static bool has_part(const nxd_writer *writer, nxd_part part) {
+  return part == NXD_WEIGHTS ? writer->is.weights : part != NXD_REWARDS || writer->is.rewards;
+}
+
 static bool open_parts(nxd_writer *writer, nxr_fault *fault) {
   for (nxd_part part = 0; part < NXD_N_PARTS; part++)
-    if ((part != NXD_WEIGHTS || writer->is.weights) && !open_part(writer, part))
-      return write_fault(writer, fault);
+    if (has_part(writer, part) && !open_part(writer, part)) return write_fault(writer, fault);
   return true;
 }
 
@@ -94,9 +98,10 @@ bool nxd_writer_end_sequence(nxd_writer *writer, uint64_t n_tokens, nxr_fault *f
   return put(writer, NXD_SIZES, &size, sizeof size, fault);
 }
 
-bool nxd_writer_end_document(nxd_writer *writer, nxr_fault *fault) {
+bool nxd_writer_end_document(nxd_writer *writer, float reward, nxr_fault *fault) {
   writer->standing.n_documents++;
-  return put(writer, NXD_BORDERS, &writer->standing.n_sequences, sizeof(uint64_t), fault);
+  return put(writer, NXD_BORDERS, &writer->standing.n_sequences, sizeof(uint64_t), fault) &&
+         (!writer->is.rewards || put(writer, NXD_REWARDS, &reward, sizeof reward, fault));
 }
 
 /* Puts a file that was written on disk. */
@@ -167,6 +172,7 @@ static bool complete(nxd_writer *writer, nxr_fault *fault) {
 bool nxd_writer_finish(nxd_writer *writer, nxr_fault *fault) {
   const nxd_naming naming = {.folder = writer->folder, .prefix = writer->is.prefix,
                              .force = writer->is.force, .weights = writer->is.weights,
+                             .rewards = writer->is.rewards,
                              .again = writer->standing.complete};
   if (!naming.again && !complete(writer, fault)) return false;
   writer->named = nxd_give_names(&naming, fault);

@@ -86,9 +86,9 @@ static uint64_t samples_of(const nxr_evaluations *evaluations, const nxr_evaluat
   return first >= n_samples ? 0 : n_samples - first < global_batch ? n_samples - first : global_batch;
 }
 
-/* A loss of pairs is no logarithm of a perplexity. */
+/* A loss of answers is no logarithm of a perplexity. */
 static void report(const nxr_evaluations *evaluations, const nxr_evaluation *e, uint64_t n_batches,
-                   uint64_t n_tokens, const double *pairs, double seconds) {
+                   uint64_t n_tokens, const double *answers, double seconds) {
   const nx_plan *plan = evaluations->exec->machine->plan;
   if (evaluations->metrics == NULL) return;
   nxr_metrics_row row = {.step = e->evaluated, .set = e->name, .seconds = seconds};
@@ -97,7 +97,7 @@ static void report(const nxr_evaluations *evaluations, const nxr_evaluation *e, 
     nxr_metrics_add(&row, "perplexity", exp(e->loss));
     if (e->bytes_per_token > 0) nxr_metrics_add(&row, "bits_per_byte", e->loss / M_LN2 / e->bytes_per_token);
   }
-  nxr_metrics_add_pairs(&row, plan->run->objective, pairs, n_tokens / plan->run->sequence / 2);
+  nxr_metrics_add_answers(&row, plan->run->objective, answers, n_tokens / plan->run->sequence);
   nxr_metrics_add(&row, "batches", (double)n_batches);
   nxr_metrics_add(&row, "tokens_per_s", (double)n_tokens / seconds);
   nxr_metrics_report(evaluations->metrics, &row);
@@ -106,7 +106,7 @@ static void report(const nxr_evaluations *evaluations, const nxr_evaluation *e, 
 /* Batches [first, first + n) of the set, after so many steps of training. */
 static bool evaluate(nxr_evaluations *evaluations, nxr_evaluation *e, uint64_t first, uint64_t n,
                      uint64_t step, nxr_fault *fault) {
-  double start = nxr_clock_s(), sum = 0, pairs[NX_N_PAIR_METRICS] = {0};
+  double start = nxr_clock_s(), sum = 0, answers[NX_N_ANSWER_METRICS] = {0};
   nxr_evaluated one = {0};
   uint64_t n_tokens = 0, sequence = evaluations->exec->machine->plan->run->sequence;
   for (uint64_t batch = first; batch < first + n; batch++) {
@@ -114,12 +114,12 @@ static bool evaluate(nxr_evaluations *evaluations, nxr_evaluation *e, uint64_t f
     if (evaluations->given_up) return true;
     if (!nxr_exec_evaluate(evaluations->exec, e->record->dataset, batch, step, &one, fault)) return false;
     sum += one.loss;
-    for (int i = 0; i < NX_N_PAIR_METRICS; i++) pairs[i] += one.pairs[i];
+    for (int i = 0; i < NX_N_ANSWER_METRICS; i++) answers[i] += one.answers[i];
     n_tokens += samples_of(evaluations, e, batch) * sequence;
   }
   if (n_tokens == 0) return true;
   e->evaluated = step, e->loss = sum / (double)n_tokens;
-  report(evaluations, e, n, n_tokens, pairs, nxr_clock_s() - start);
+  report(evaluations, e, n, n_tokens, answers, nxr_clock_s() - start);
   return true;
 }
 

@@ -18,7 +18,8 @@ static bool allows_tokenizer(const char *path, nxr_fault *fault) {
 
 /* The files of a dataset are looked at when they are mapped; its tokenizer is a folder beside them. */
 static bool allows_source(const nx_plan *plan, const nx_source *source, nxr_fault *fault) {
-  const uint32_t prefixes[] = {source->prefix, source->rejected, source->labels, source->rejected_labels};
+  const uint32_t prefixes[] = {source->prefix, source->rejected, source->labels, source->rejected_labels,
+                               source->rewards};
   char tokenizer[4096];
   for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
     if (!allows(nx_plan_string(plan, prefixes[i]), "data.path", fault)) return false;

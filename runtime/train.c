@@ -69,8 +69,8 @@ static void report(nxr_training *run, const nxr_numbers *numbers, double seconds
   if (run->world->rank != 0) return;
   nxr_metrics_row row = {.step = run->done, .seconds = seconds};
   nxr_metrics_add(&row, "loss", numbers->loss);
-  nxr_metrics_add_pairs(&row, run->plan->run->objective, numbers->pairs,
-                        (uint64_t)numbers->tokens / run->plan->run->sequence / 2);
+  nxr_metrics_add_answers(&row, run->plan->run->objective, numbers->answers,
+                          (uint64_t)numbers->tokens / run->plan->run->sequence);
   nxr_metrics_add(&row, "lr", numbers->lr);
   nxr_metrics_add(&row, "grad_norm", numbers->grad_norm);
   if (nxr_loss_scale_is_used(run->plan->run)) {

@@ -273,7 +273,7 @@ const nx_recipe *nx_source_recipe(const nx_plan *plan, const nx_source *source) 
 }
 
 uint32_t nx_plan_sample_rows(const nx_plan *plan) {
-  return plan->run->objective == NX_OBJECTIVE_TOKENS ? 1 : 2;
+  return nx_objective_find(plan->run->objective)->rows;
 }
 
 const nx_dataset *nx_plan_train_set(const nx_plan *plan) {

@@ -75,7 +75,7 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
   }
   bool counted = source->n_last != 0;
   if (!nx_is_string(plan, source->rejected) || !nx_is_string(plan, source->labels) ||
-      !nx_is_string(plan, source->rejected_labels) || source->reserved != 0)
+      !nx_is_string(plan, source->rejected_labels) || !nx_is_string(plan, source->rewards))
     return fail(plan, source, fault, "source", index, "is malformed");
   if (!nx_is_string(plan, source->prefix) || source->part >= NX_PARTS || source->split < NX_SPLIT_SUMS ||
       source->split > NX_SPLIT_LAST || (counted && source->split != NX_SPLIT_LAST) || !is_one(sum))
@@ -85,7 +85,8 @@ static bool check_source(const nx_plan *plan, uint32_t index, nx_fault *fault) {
 
 static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
   const uint32_t strings[] = {recipe->prefix, recipe->input,     recipe->field, recipe->labels,
-                              recipe->part,   recipe->tokenizer, recipe->template, recipe->rejected};
+                              recipe->part,   recipe->tokenizer, recipe->template, recipe->rejected,
+                              recipe->reward};
   for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
     if (!nx_is_string(plan, strings[i])) return false;
   return true;
@@ -93,11 +94,15 @@ static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
 
 static bool check_recipe(const nx_plan *plan, uint32_t index, nx_fault *fault) {
   const nx_recipe *recipe = &plan->recipes[index];
-  const uint32_t flags = NX_RECIPE_APPEND_EOD | NX_RECIPE_CUT | NX_RECIPE_ALL_TOKENS | NX_RECIPE_KEEP_END;
+  const uint32_t flags = NX_RECIPE_APPEND_EOD | NX_RECIPE_CUT | NX_RECIPE_ALL_TOKENS | NX_RECIPE_KEEP_END |
+                         NX_RECIPE_LAST_COUNTS;
   bool made_up = recipe->kind == NX_RECIPE_COUNTING;
-  if (!has_strings(plan, recipe) || recipe->kind < NX_RECIPE_TEXTS || recipe->kind > NX_RECIPE_PREFERENCES ||
-      (recipe->flags & ~flags) != 0 || recipe->prompt_tokens > INT32_MAX || recipe->vocab == 0 ||
-      recipe->vocab > INT32_MAX || recipe->tokens > INT32_MAX || recipe->records > INT64_MAX ||
+  bool answers = recipe->kind == NX_RECIPE_DIALOGUES || recipe->kind == NX_RECIPE_COMPLETIONS;
+  if (!has_strings(plan, recipe) || recipe->reserved != 0 ||
+      (!answers && plan->strings[recipe->reward] != '\0') || recipe->kind < NX_RECIPE_TEXTS ||
+      recipe->kind > NX_RECIPE_PREFERENCES || (recipe->flags & ~flags) != 0 ||
+      recipe->prompt_tokens > INT32_MAX || recipe->vocab == 0 || recipe->vocab > INT32_MAX ||
+      recipe->tokens > INT32_MAX || recipe->records > INT64_MAX ||
       (made_up && (recipe->tokens == 0 || recipe->records == 0)) ||
       (recipe->pieces ? recipe->piece >= recipe->pieces || made_up : recipe->piece != 0) ||
       made_up != (plan->strings[recipe->input] == '\0'))

@@ -92,7 +92,7 @@ bool nx_check_run_counts(const nx_checker *check) {
       run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
       run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
       run->stochastic > 1 || run->pair_atoms >= (UINT64_C(1) << plan->n[NX_SECTION_ATOMS]) ||
-      !nx_is_string(plan, run->tensor_parts) ||
+      run->reserved_end != 0 || !nx_is_string(plan, run->tensor_parts) ||
       !nx_is_string(plan, run->init_from))
     return nx_flaw(check, run, "the run is malformed");
   if (!nx_target_find(run->target))
@@ -221,20 +221,36 @@ static bool check_later(const nx_checker *check, int64_t batch, int64_t sequence
   return true;
 }
 
+/* What an objective reads its samples by, where it is particular. */
+static bool is_read_by(const nx_objective_row *objective, uint32_t sampler) {
+  if (objective->has_rewards) return sampler == NX_SAMPLER_DOCUMENT;
+  return (sampler == NX_SAMPLER_PAIRS) == (objective->rows == 2);
+}
+
+static bool check_rewards(const nx_checker *check, bool wanted) {
+  const nx_plan *plan = check->plan;
+  for (uint32_t i = 0; i < plan->n[NX_SECTION_SOURCES]; i++)
+    if (!wanted && plan->strings[plan->sources[i].rewards] != '\0')
+      return nx_flaw(check, &plan->sources[i], "source %u has rewards, which nothing reads", i);
+  return true;
+}
+
 /* All that is read is pairs, or nothing is; both rows of a pair are in one micro-batch. */
 static bool check_objective(const nx_checker *check) {
   const nx_plan *plan = check->plan;
   const nx_run *run = plan->run;
-  bool pairs = run->objective != NX_OBJECTIVE_TOKENS, refers = run->reference != NX_NONE;
-  if (run->objective > NX_OBJECTIVE_ORPO || (refers && run->objective != NX_OBJECTIVE_DPO) ||
+  const nx_objective_row *is = nx_objective_find(run->objective);
+  bool compares = run->objective != NX_OBJECTIVE_TOKENS, refers = run->reference != NX_NONE;
+  if (is == NULL || (refers && !is->may_refer) || (!refers && is->must_refer) ||
       (refers && nx_plan_schedule(plan, NX_SCHEDULE_EVALUATE) == NULL) ||
-      (run->sequence_sums != NX_NONE) != pairs || (run->metrics != NX_NONE) != pairs ||
-      (pairs && (run->weights == NX_NONE || run->micro_batch % 2 != 0)))
+      (run->rewards != NX_NONE) != is->has_rewards || (run->sequence_sums != NX_NONE) != compares ||
+      (run->metrics != NX_NONE) != compares || (compares && run->weights == NX_NONE) ||
+      ((is->rows == 2 || is->even) && run->micro_batch % 2 != 0))
     return nx_flaw(check, run, "the run's objective is malformed");
   for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
-    if ((plan->datasets[i].sampler == NX_SAMPLER_PAIRS) != pairs)
+    if (!is_read_by(is, plan->datasets[i].sampler))
       return nx_flaw(check, &plan->datasets[i], "dataset %u is not what the objective reads", i);
-  return true;
+  return check_rewards(check, is->has_rewards);
 }
 
 bool nx_check_run_values(const nx_checker *check) {
@@ -269,7 +285,8 @@ bool nx_check_run_values(const nx_checker *check) {
       {run->seen, NX_i64, NX_ARENA_input, 1, 1, true},
       {run->reference, NX_f64, NX_ARENA_input, batch, 1, true},
       {run->sequence_sums, NX_f64, NX_ARENA_scalar, batch, 1, true},
-      {run->metrics, NX_f64, NX_ARENA_scalar, NX_N_PAIR_METRICS, 1, true},
+      {run->rewards, NX_f64, NX_ARENA_input, batch, 2, true},
+      {run->metrics, NX_f64, NX_ARENA_scalar, NX_N_ANSWER_METRICS, 1, true},
       {run->updates, NX_i64, NX_ARENA_input, 1, 1, true},
       {run->reductions, NX_i64, NX_ARENA_input, 1, 1, true},
   };

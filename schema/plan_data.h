@@ -85,7 +85,8 @@ typedef struct nx_source {
                         of the chosen one; "": they stand behind those. Of pairs alone */
   uint32_t labels, rejected_labels; /* strings: prefixes of datasets with a label for each token, below 0
                                        where its loss does not count; "": none */
-  uint32_t reserved;
+  uint32_t rewards; /* string: the prefix of a dataset whose documents begin with the rewards of those of this
+                       one; "": they stand beside its tokens */
 } nx_source;
 _Static_assert(sizeof(nx_source) == 64, "plan source");
 
@@ -102,7 +103,8 @@ enum {
   NX_RECIPE_APPEND_EOD = 1, /* the tokenizer's end of a text stands behind each document */
   NX_RECIPE_CUT = 2,        /* a document of more tokens is cut, not left out */
   NX_RECIPE_ALL_TOKENS = 4, /* what was asked weighs in the loss as what was answered */
-  NX_RECIPE_KEEP_END = 8    /* of a prompt that is cut the end stays, not the beginning */
+  NX_RECIPE_KEEP_END = 8,   /* of a prompt that is cut the end stays, not the beginning */
+  NX_RECIPE_LAST_COUNTS = 16 /* of an answer the last token alone, where its value is read; of preferences */
 };
 
 /* What nxdata prepare makes the indexed dataset of sources from, before the run. Ascending by prefix. */
@@ -124,7 +126,9 @@ typedef struct nx_recipe {
       prompt_tokens; /* that stay of a prompt where its answers do not fit behind all of it; of preferences */
   uint64_t seed;         /* of the shuffle of all records, which are cut into pieces then */
   uint32_t pieces, piece; /* of which this one is read; 0 pieces: all records are, in no other order */
+  uint32_t reward; /* string: the field of an answer's reward; "": none. Of dialogues and completions */
+  uint32_t reserved;
 } nx_recipe;
-_Static_assert(sizeof(nx_recipe) == 88, "plan recipe");
+_Static_assert(sizeof(nx_recipe) == 96, "plan recipe");
 
 #endif

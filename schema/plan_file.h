@@ -11,7 +11,7 @@
 #define NX_PLAN_MAGIC "\x89NXP\r\n\x1a\n"
 
 enum {
-  NX_PLAN_MAJOR = 11,
+  NX_PLAN_MAJOR = 12,
   NX_PLAN_MINOR = 0,
   NX_PLAN_ALIGNMENT = 64,
   NX_MAX_ATOMS = 16,

@@ -88,12 +88,12 @@ typedef struct nx_run {
    * `later_factor` / K of the sequences' mean. NX_NONE, both, where only labels are predicted. */
   uint32_t later_labels, later_weights;
   double later_factor;
-  uint32_t objective;  /* nx_objective; of pairs every weight is 0 or more, and they are not scaled */
+  uint32_t objective; /* nx_objective; weights are scaled where it is that of tokens alone */
   uint32_t
       reference; /* value [B] f64 in arena input: what sequence_sums was before the training, or NX_NONE */
   uint32_t sequence_sums; /* value [B] f64 of the last chunk: of each sequence, the sum over its tokens of
-                             weight x negative log-probability; or NX_NONE */
-  uint32_t metrics; /* value [NX_N_PAIR_METRICS] f64: sums over the pairs of the step; or NX_NONE */
+                             weight x negative log-probability, or x the head's value; or NX_NONE */
+  uint32_t metrics; /* value [NX_N_ANSWER_METRICS] f64: sums over the samples of the step; or NX_NONE */
   uint64_t epochs; /* of the training's dataset, behind which it ends if not before; 0: not counted */
   double merge_scale;    /* of what adapters add to frozen weights when they are merged */
   uint32_t merge_every;  /* steps between two such times; 0: never */
@@ -107,9 +107,12 @@ typedef struct nx_run {
                           * run may begin with those of another system (runtime/foreign); "": it does not */
   uint32_t reductions; /* value [1] i64 in arena input: of the learning rate so far, or NX_NONE */
   uint32_t repeat_batches; /* first ones, that the training reads again and again; 0: it reads on */
+  uint32_t rewards; /* value [B,2] f64 in arena input: of each answer, and its mean over the sequence, in
+                       which padding has none; or NX_NONE */
+  uint32_t reserved_end;
   nx_plateau plateau;  /* when they come */
 } nx_run;
-_Static_assert(sizeof(nx_run) == 376, "plan run");
+_Static_assert(sizeof(nx_run) == 384, "plan run");
 
 enum {
   NX_MEASURE_ROOT = 1,     /* the square root is logged, */

@@ -311,7 +311,7 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
 nxc_passes nxc_output_layer(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   nxc_passes p = {0};
-  double m = z->tokens, n = z->vocab / z->tensor, k = z->hidden;
+  double m = z->tokens, n = z->outputs / z->tensor, k = z->hidden;
   const nxc_product forward = {m, n, k, 1, 2, false}, input = {m, k, n, 1, 2, false};
   const nxc_product weight = {n, k, m, 1, gradient_bytes(c->z), false};
   p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);

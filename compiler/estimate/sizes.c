@@ -88,6 +88,7 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->ffn = (double)layer->ffn.width;
   z->gates = layer->ffn.activation->gated;
   z->vocab = (double)m->vocab_padded;
+  z->outputs = (double)m->outputs;
   z->tied = m->tied;
   z->hidden_dropout = layer->dropout > 0;
   z->attention_dropout = layer->attention.dropout > 0;
@@ -253,7 +254,7 @@ static void add_predictions(const nxc_training *t, nxc_sizes *z) {
   z->stage_layers += z->predicts;
   if (nxc_model_layer(m, m->layers - 1)->ffn.mixture != NULL) z->stage_mixtures += z->predicts;
   z->parameters += joins;
-  if (!z->first && z->tied == 0) z->parameters += z->vocab * z->hidden / z->tensor;
+  if (!z->first && z->tied == 0) z->parameters += z->outputs * z->hidden / z->tensor;
 }
 
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t stage, nxc_sizes *z) {
@@ -270,7 +271,8 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   double shared = network_parameters(z, z->shared_ffn) / z->tensor + z->hidden * z->experts;
   z->parameters += z->stage_layers * (attention + norms) + dense * network + z->stage_mixtures * shared;
   if (z->first) z->parameters += embedding;
-  if (z->last) z->parameters += z->hidden + (z->tied && z->first ? 0 : embedding);
+  if (z->last) z->parameters += z->hidden;
+  if (z->last && !(z->tied && z->first)) z->parameters += z->outputs * z->hidden / z->tensor;
   double experts = z->experts * network_parameters(z, z->expert_ffn) / (z->expert * z->expert_tensor);
   z->expert_parameters = z->stage_mixtures * experts;
   z->unit = fmax(attention + norms + (dense > 0 ? network : 0),

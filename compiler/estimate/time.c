@@ -196,7 +196,7 @@ static double model_flops(const nxc_sizes *z) {
   double mixtures = z->mixtures * (2 + z->gates) * z->hidden * (z->top_k * z->expert_ffn + z->shared_ffn);
   double scores = z->layers * z->heads * nxc_keys_met(z) * (z->head_dim + z->value_dim);
   double layers = (1 + further) * (z->layers * attention + dense + mixtures + scores);
-  double outputs = (1 + z->predicts) * z->vocab * z->hidden + z->predicts * 2 * z->hidden * z->hidden;
+  double outputs = (1 + z->predicts) * z->outputs * z->hidden + z->predicts * 2 * z->hidden * z->hidden;
   return 6 * tokens * (layers + outputs);
 }
 

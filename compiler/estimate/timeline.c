@@ -13,7 +13,7 @@ enum { MOST_PASSES = 3000 };
 static double output_in_layers(const nxc_sizes *z) {
   double attention = 2 * z->hidden * (z->heads + z->kv_heads) * z->head_dim;
   double width = z->mixtures > 0 ? z->top_k * z->expert_ffn + z->shared_ffn : z->ffn;
-  return z->vocab * z->hidden / fmax(1, attention + (2 + z->gates) * z->hidden * width);
+  return z->outputs * z->hidden / fmax(1, attention + (2 + z->gates) * z->hidden * width);
 }
 
 static double length_of(const nxc_pipeline *p, const nxc_sizes *z, uint32_t chunk, bool backward) {

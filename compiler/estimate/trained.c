@@ -180,7 +180,8 @@ static double factors_of_stage(const nxc_sizes *z) {
 }
 
 static void states_of_stage(nxc_sizes *z) {
-  double tables = (z->first + z->last - z->tied * z->first * z->last) * z->vocab * z->hidden / z->tensor;
+  double output = (z->last - z->tied * z->first * z->last) * z->outputs;
+  double tables = (z->first * z->vocab + output) * z->hidden / z->tensor;
   double vectors = (2 * z->stage_layers + z->last) * z->hidden + z->stage_mixtures * z->experts * z->hidden;
   double all = z->parameters + z->expert_parameters;
   if (z->factors > 0) z->matrix_states += factors_of_stage(z);

@@ -113,7 +113,8 @@ static bool has_part(const nxc_training *t, nxc_part part) {
   if (layer->norm.kind->plain && is_norm(part)) return false;
   switch (part) {
     case NXC_PART_POSITIONS: return m->learned_positions > 0;
-    case NXC_PART_OUTPUT: return !m->tied;
+    case NXC_PART_OUTPUT: return !m->tied && !t->objective.row->has_values;
+    case NXC_PART_SCORE: return t->objective.row->has_values;
     case NXC_PART_ATTENTION_NORM: return layer->norm_before || layer->norm_of_sum;
     case NXC_PART_FFN_NORM: return (layer->norm_before || layer->norm_of_sum) && !layer->one_norm;
     case NXC_PART_ATTENTION_AFTER_NORM: return layer->norm_after;

@@ -39,14 +39,16 @@ static uint64_t number_at(const nxc_settings *s, nxc_setting_id id, size_t index
 static nxc_recipe read(const nxc_settings *s, size_t kind, const char *path, size_t index) {
   bool made_up = kinds[kind].kind == NX_RECIPE_COUNTING, pairs = kinds[kind].kind == NX_RECIPE_PREFERENCES;
   const nxc_value *part = entry_at(s, NX_SETTING_DATA_PART, index);
-  nxc_recipe recipe = {
-      .input = made_up ? "" : path,
-      .field = text_or(s, NX_SETTING_DATA_FIELD, kinds[kind].field),
-      .labels = text_or(s, kinds[kind].names_second, kinds[kind].second),
-      .rejected = pairs ? text_or(s, NX_SETTING_DATA_REJECTED, kinds[kind].rejected) : "",
-      .part = part ? part->text : "",
-      .tokenizer = text_or(s, NX_SETTING_DATA_TOKENIZER, ""),
-      .template = text_or(s, NX_SETTING_DATA_TEMPLATE, "")};
+  nxc_recipe recipe = {.input = made_up ? "" : path,
+                       .field = text_or(s, NX_SETTING_DATA_FIELD, kinds[kind].field),
+                       .labels = text_or(s, kinds[kind].names_second, kinds[kind].second),
+                       .rejected = pairs ? text_or(s, NX_SETTING_DATA_REJECTED, kinds[kind].rejected) : "",
+                       .reward = nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "kto")
+                                     ? text_or(s, NX_SETTING_DATA_REWARD, "label")
+                                     : "",
+                       .part = part ? part->text : "",
+                       .tokenizer = text_or(s, NX_SETTING_DATA_TOKENIZER, ""),
+                       .template = text_or(s, NX_SETTING_DATA_TEMPLATE, "")};
   recipe.record = (nx_recipe){.kind = kinds[kind].kind,
                               .tokens = number_at(s, NX_SETTING_DATA_DOCUMENT_TOKENS, index),
                               .records = number_at(s, NX_SETTING_DATA_DOCUMENTS, index),
@@ -61,6 +63,7 @@ static nxc_recipe read(const nxc_settings *s, size_t kind, const char *path, siz
   if (nxc_flag(s, NX_SETTING_DATA_CUT)) recipe.record.flags |= NX_RECIPE_CUT;
   if (!pairs) return recipe;
   if (nxc_is(s, NX_SETTING_DATA_PROMPT_KEEPS, "end")) recipe.record.flags |= NX_RECIPE_KEEP_END;
+  if (nxc_is(s, NX_SETTING_ALIGNMENT_STRATEGY, "reward")) recipe.record.flags |= NX_RECIPE_LAST_COUNTS;
   recipe.record.prompt_tokens =
       (uint64_t)nxc_int_or(s, NX_SETTING_DATA_PROMPT_TOKENS, (int64_t)recipe.record.tokens / 2);
   return recipe;
@@ -101,6 +104,7 @@ static void name(const nxc_settings *s, const char *path, nxc_recipe *recipe) {
                        recipe->template, is->flags, is->tokens, is->records, is->vocab);
   if (is->kind == NX_RECIPE_PREFERENCES)
     all = nxc_arena_printf(arena, "%s\n%s\n%" PRIu64, all, recipe->rejected, is->prompt_tokens);
+  if (recipe->reward[0] != '\0') all = nxc_arena_printf(arena, "%s\nreward %s", all, recipe->reward);
   if (is->pieces > 0)
     all = nxc_arena_printf(arena, "%s\n%u %u %" PRIu64, all, is->piece, is->pieces, is->seed);
   if (recipe->tokenizer[0] != '\0') all = nxc_arena_printf(arena, "%s%s", all, unsaid(s));

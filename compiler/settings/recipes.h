@@ -9,7 +9,7 @@
 
 typedef struct nxc_recipe {
   const char *prefix; /* below data.prepared: the input's name, and a hash of everything below */
-  const char *input, *field, *labels, *rejected, *part, *tokenizer, *template;
+  const char *input, *field, *labels, *rejected, *reward, *part, *tokenizer, *template;
   nx_recipe record;
 } nxc_recipe;
 

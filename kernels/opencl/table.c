@@ -194,14 +194,12 @@ static uint64_t rounded(const nxk_device *device, const nxk_operator *operator) 
          ocl_ceil(columns, (uint64_t)operator->attrs[NX_fp8_round_block_columns].integer);
 }
 
-/* ---- pairs ---- */
+/* ---- answers ---- */
 
-static void pairs_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
+static void answers_define(FILE *text, const nxk_device *device, const nxk_operator *operator) {
   (void)device;
   (void)operator;
-  fprintf(text, "#define N_METRICS %d\n#define LOGPS_CHOSEN %d\n#define REWARDS_CHOSEN %d\n",
-          NX_N_PAIR_METRICS, NX_PAIR_LOGPS_CHOSEN, NX_PAIR_REWARDS_CHOSEN);
-  fprintf(text, "#define ACCURACY %d\n#define MARGIN %d\n", NX_PAIR_ACCURACY, NX_PAIR_MARGIN);
+  fprintf(text, "#define N_METRICS %d\n", NX_N_ANSWER_METRICS);
 }
 
 /* ---- layout ---- */
@@ -330,8 +328,12 @@ static const ocl_row rows[NX_OP_END] = {
                        token_doubles,
                        NULL},
     [NX_OP_ce_grad] = ROWS("loss", "ce_grad", 0),
-    [NX_OP_sequence_loss] = {"preference", {{"sequence_loss", OCL_GROUPS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
-    [NX_OP_preference] = {"preference", {{"preference", OCL_ONE, 0, 0, NULL}}, NULL, pairs_define},
+    [NX_OP_sequence_loss] = {"preference",
+                             {{"sequence_loss", OCL_GROUPS, OCL_OUT(1), 0, NULL}}, NULL, NULL},
+    [NX_OP_preference] = {"preference", {{"preference", OCL_ONE, 0, 0, NULL}}, NULL, answers_define},
+    [NX_OP_sequence_value] = {"preference",
+                              {{"sequence_value", OCL_GROUPS, OCL_OUT(0), 0, NULL}}, NULL, NULL},
+    [NX_OP_value_grad] = ELEMENTWISE("preference", "value_grad"),
     [NX_OP_row_weights] = ELEMENTWISE("preference", "row_weights"),
     [NX_OP_loss_weights] = ELEMENTWISE("pointwise", "loss_weights"),
     [NX_OP_fill] = ELEMENTWISE("pointwise", "fill"),

@@ -249,6 +249,11 @@ static double reference_of(const nxr_data *data, uint32_t set, uint64_t row) {
   return reference && row < data->limits[set] ? reference[nxr_set_document(&data->sets[set], row)] : 0;
 }
 
+static void give_reward(nxr_data *data, uint32_t set, uint64_t row, double reward[2]) {
+  reward[0] = reward[1] = 0;
+  if (row < data->limits[set]) nxr_set_reward(&data->sets[set], row, reward);
+}
+
 static double weight_of(const nx_run *run, const nxr_row *row) {
   double sum = 0;
   for (uint32_t at = 0; at < run->sequence; at++) sum += row->weights[at];
@@ -264,12 +269,11 @@ static void give_nothing(const nxr_data *data, const nxr_row *row) {
 }
 
 /* The losses of a micro-batch, or of a step, weigh as much together as if each token of its `n` sequences
- * weighed
- * 1. Of two answers the sums are compared, each as it is. */
+ * weighed 1. Of answers the sums are compared, each as it is. */
 static void scale_weights(const nxr_data *data, uint32_t n_sequences, double weight, const nxr_batch *batch) {
   const nx_run *run = data->plan->run;
   double all = (double)n_sequences * run->sequence;
-  if (nx_plan_sample_rows(data->plan) > 1) return;
+  if (run->objective != NX_OBJECTIVE_TOKENS) return;
   float factor = weight > 0 ? (float)(all / weight) : 0.0F;
   size_t n = batch->weights ? (size_t)run->micro_batch * data->n_own : 0;
   for (size_t i = 0; i < n; i++) batch->weights[i] *= factor;
@@ -321,14 +325,16 @@ bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_b
   bool of_step = run->loss_mean == NX_MEAN_STEP;
   if (of_step && !count_step(data, set, step, fault)) return false;
   for (uint32_t i = 0; i < run->micro_batch; i++) {
+    uint64_t number = row_of(data, set, first + i);
     bool present = first + i < data->limits[set];
     n_present += present;
     if (!present) give_nothing(data, &data->row);
-    else if (!nxr_set_read(&data->sets[set], row_of(data, set, first + i), &data->row, fault)) return false;
+    else if (!nxr_set_read(&data->sets[set], number, &data->row, fault)) return false;
     weight += weight_of(run, &data->row);
     give_sequence(data, i, batch);
     batch->samples[i] = (int64_t)(first + i);
-    if (batch->reference) batch->reference[i] = reference_of(data, set, row_of(data, set, first + i));
+    if (batch->reference) batch->reference[i] = reference_of(data, set, number);
+    if (batch->rewards) give_reward(data, set, number, &batch->rewards[(size_t)2 * i]);
   }
   if (of_step) scale_weights(data, data->counted.n_sequences, data->counted.weight, batch);
   else scale_weights(data, n_present, weight, batch);

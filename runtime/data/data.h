@@ -24,7 +24,7 @@ typedef struct nxr_batch {
   float *weights;  /* or NULL */
   int32_t *later_labels; /* or NULL, as later_weights */
   float *later_weights;
-  double *reference; /* or NULL */
+  double *reference, *rewards; /* or NULL */
 } nxr_batch;
 
 /* Which datasets are read. */
@@ -47,12 +47,12 @@ uint32_t nxr_data_place(const nxr_data *data, uint32_t place);
 void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_rows);
 /* The number of the dataset that is trained on. */
 uint32_t nxr_data_trained(const nxr_data *data);
-/* Of pairs: its rows are its documents in their own order, one after another, and it ends with the last; or
- * what they are while training, without end. */
+/* Where rows are documents: they are these in their own order, one after another, and it ends with the last;
+ * or what they are while training, without end. */
 void nxr_data_in_order(nxr_data *data, uint32_t set, bool in_order);
 /* Documents that the sources of a dataset have together; 0: it is not open. */
 uint64_t nxr_data_documents(const nxr_data *data, uint32_t set);
-/* What nxr_batch.reference is given for each document of a set of pairs; NULL: 0. The caller's. */
+/* What nxr_batch.reference is given for each document of a set; NULL: 0. The caller's. */
 void nxr_data_refer(nxr_data *data, uint32_t set, const double *reference);
 /* How many rows an epoch of a dataset has, of all its sources; 0: it is not open. */
 uint64_t nxr_data_samples(const nxr_data *data, uint32_t set);

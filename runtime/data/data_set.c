@@ -144,12 +144,26 @@ static nxr_pick pick_document(const nxr_set *set, uint64_t document) {
   return of;
 }
 
-uint64_t nxr_set_document(nxr_set *set, uint64_t number) {
-  if (set->in_order) return number;
+/* The source of a row that is a document, as a pick of that. */
+static nxr_pick pick_row(nxr_set *set, uint64_t number) {
+  if (set->in_order) return pick_document(set, number);
   nxr_pick of = pick(set, number);
-  uint64_t document = nxr_sampler_pair_document(&set->samplers[of.source], of.sample);
-  for (uint32_t i = 0; i < of.source; i++) document += set->samplers[i].source->n_documents;
-  return document;
+  of.sample = nxr_sampler_row_document(&set->samplers[of.source], of.sample);
+  return of;
+}
+
+uint64_t nxr_set_document(nxr_set *set, uint64_t number) {
+  nxr_pick of = pick_row(set, number);
+  for (uint32_t i = 0; i < of.source; i++) of.sample += set->samplers[i].source->n_documents;
+  return of.sample;
+}
+
+void nxr_set_reward(nxr_set *set, uint64_t number, double reward[2]) {
+  nxr_pick of = pick_row(set, number);
+  const nxr_data_source *source = set->samplers[of.source].source;
+  uint64_t sequence = set->plan->run->sequence, n = nxr_data_source_document_tokens(source, of.sample);
+  reward[0] = nxr_data_source_reward(source, of.sample);
+  reward[1] = reward[0] * (double)(n < sequence ? n : sequence) / (double)sequence;
 }
 
 bool nxr_set_read(nxr_set *set, uint64_t number, const nxr_row *row, nxr_fault *fault) {

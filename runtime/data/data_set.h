@@ -15,7 +15,7 @@ typedef struct nxr_set {
   uint64_t n_rows; /* that its sources have together: one for each sample, or two */
   nxr_fingerprint fingerprint;
   bool empty; /* it could not be opened because a source has no sample */
-  bool in_order; /* row k is the k-th document of all sources, one after another: of pairs alone */
+  bool in_order; /* row k is the k-th document of all sources, one after another: where rows are documents */
 } nxr_set;
 
 /* `n_needed` rows are read at most. On failure there is nothing to close. */
@@ -25,7 +25,10 @@ void nxr_set_close(nxr_set *set);
 /* Row `number` of the set, over all epochs; false where it has what is no word of the model. Allocates
  * nothing. */
 bool nxr_set_read(nxr_set *set, uint64_t number, const nxr_row *row, nxr_fault *fault);
-/* Of pairs: the place of row `number` among the documents of all sources, one after another. */
+/* Where rows are documents: the place of row `number` among the documents of all sources, one after another.
+ */
 uint64_t nxr_set_document(nxr_set *set, uint64_t number);
+/* And its reward, and the mean of this over the sequence, where it stands at each token. */
+void nxr_set_reward(nxr_set *set, uint64_t number, double reward[2]);
 
 #endif

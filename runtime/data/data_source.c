@@ -52,8 +52,9 @@ static void made_up_read(const nxr_data_source *source, uint64_t document, uint6
 
 static void made_up_weights(const nxr_data_source *source, uint64_t document, uint64_t first, uint64_t n,
                             float *weights) {
-  (void)source, (void)document, (void)first;
-  for (uint64_t i = 0; i < n; i++) weights[i] = 1;
+  bool values = nx_objective_find(source->run->objective)->has_values; /* one token says where */
+  (void)document;
+  for (uint64_t i = 0; i < n; i++) weights[i] = values && first + i != 1 ? 0 : 1;
 }
 
 static const nxr_data_source_kind made_up = {made_up_tokens, made_up_read, made_up_weights};
@@ -121,13 +122,14 @@ static bool open_all_files(nxr_data_sources *sources, const nx_source *record, n
   } files[NXR_SOURCE_DATASETS] = {{record->prefix, &source->dataset},
                                   {record->rejected, &source->rejected},
                                   {record->labels, &source->labels},
-                                  {record->rejected_labels, &source->rejected_labels}};
+                                  {record->rejected_labels, &source->rejected_labels},
+                                  {record->rewards, &source->rewards}};
   for (int i = 0; i < NXR_SOURCE_DATASETS; i++)
     if (files[i].prefix != 0 && (*files[i].dataset = open_files(sources, files[i].prefix, fault)) == NULL)
       return false;
   source->all_documents = source->dataset->n_documents * (source->rejected ? 2 : 1);
   if (source->rejected || source->labels) source->kind = &nxr_source_labelled;
-  return nxr_source_check_beside(source, fault);
+  return nxr_source_check_beside(source, fault) && nxr_source_check_rewards(source, fault);
 }
 
 /* Its part of all documents; those of a sample stay together. */
@@ -176,11 +178,11 @@ bool nxr_data_source_has_weights(const nxr_data_source *source) {
 nxr_fingerprint nxr_data_source_fingerprint(const nxr_data_source *source) {
   if (source->dataset == NULL)
     return (nxr_fingerprint){.n_documents = source->n_documents, .n_tokens = source->n_tokens};
-  const nxr_dataset *beside[] = {source->rejected, source->labels, source->rejected_labels};
+  const nxr_dataset *beside[] = {source->rejected, source->labels, source->rejected_labels, source->rewards};
   nxr_fingerprint each[NXR_SOURCE_DATASETS] = {
       nxr_fingerprint_of(source->dataset, source->n_documents, source->n_tokens)};
   uint32_t n = 1;
-  for (int i = 0; i < 3; i++)
+  for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
     if (beside[i]) each[n++] = nxr_fingerprint_of(beside[i], 0, 0);
   return nxr_fingerprint_together(each, n);
 }

@@ -27,6 +27,7 @@ struct nxr_data_source {
   nxr_dataset *dataset;                           /* or NULL; several sources may read one */
   nxr_dataset *rejected;                          /* of pairs: what stands beside it, document by document */
   nxr_dataset *labels, *rejected_labels;          /* or NULL: what counts of the tokens of those */
+  nxr_dataset *rewards;                           /* or NULL: they are in the dataset's own file */
   uint64_t first_document, n_documents, n_tokens; /* of its part; those before it are others' */
   uint64_t all_documents;
 };
@@ -38,7 +39,7 @@ typedef struct nxr_data_sources {
   nxr_dataset *datasets;    /* [NXR_SOURCE_DATASETS n]; each file is opened once */
 } nxr_data_sources;
 
-enum { NXR_SOURCE_DATASETS = 4 }; /* of a source, at most */
+enum { NXR_SOURCE_DATASETS = 5 }; /* of a source, at most */
 
 bool nxr_data_sources_make(const nx_plan *plan, nxr_data_sources *sources, nxr_fault *fault);
 void nxr_data_sources_close(nxr_data_sources *sources);
@@ -54,11 +55,15 @@ void nxr_data_source_weights(const nxr_data_source *source, uint64_t document, u
                              float *weights);
 /* Whether not all tokens weigh 1. */
 bool nxr_data_source_has_weights(const nxr_data_source *source);
+/* Of a document, where the objective reads them. */
+double nxr_data_source_reward(const nxr_data_source *source, uint64_t document);
 nxr_fingerprint nxr_data_source_fingerprint(const nxr_data_source *source);
 
 /* source_pairs.c: a dataset with labels for its tokens, and one whose rejected answers stand in another. */
 extern const nxr_data_source_kind nxr_source_labelled;
 /* What stands beside the dataset has as many documents, and labels as many tokens. */
 bool nxr_source_check_beside(const nxr_data_source *source, nxr_fault *fault);
+/* source_rewards.c: where they are read, each document has one, above 0 or below. */
+bool nxr_source_check_rewards(const nxr_data_source *source, nxr_fault *fault);
 
 #endif

@@ -118,17 +118,24 @@ static bool read_index(nxr_dataset *dataset, const char *path, nxr_fault *fault)
   return nxr_dataset_modernize(&dataset->index, &dataset->n_index_bytes, path, fault);
 }
 
-/* Weights are there or not; half of them is damage. */
-static bool open_weights(nxr_dataset *dataset, nxr_fault *fault) {
+/* Floats are there or not; half of them is damage. */
+static bool open_floats(const nxr_dataset *dataset, const char *ending, const char *what, uint64_t n,
+                        nxr_mapping *file, nxr_fault *fault) {
   char path[4096];
-  if (snprintf(path, sizeof path, "%s.weights", dataset->prefix) >= (int)sizeof path)
+  if (snprintf(path, sizeof path, "%s.%s", dataset->prefix, ending) >= (int)sizeof path)
     return nxr_fault_set(fault, "the name of the dataset is too long");
   if (access(path, F_OK) != 0) return true;
-  if (!nxr_mapping_open(path, &dataset->weights, fault)) return false;
-  uint64_t n_bytes = dataset->data.n_bytes / dataset->token_bytes * sizeof(float);
-  return dataset->weights.n_bytes == n_bytes ||
-         nxr_fault_set(fault, "%s has %llu bytes, and the tokens of its dataset need %llu: it is another's",
-                       path, (unsigned long long)dataset->weights.n_bytes, (unsigned long long)n_bytes);
+  if (!nxr_mapping_open(path, file, fault)) return false;
+  uint64_t n_bytes = n * sizeof(float);
+  return file->n_bytes == n_bytes ||
+         nxr_fault_set(fault, "%s has %llu bytes, and the %s of its dataset need %llu: it is another's", path,
+                       (unsigned long long)file->n_bytes, what, (unsigned long long)n_bytes);
+}
+
+static bool open_beside(nxr_dataset *dataset, nxr_fault *fault) {
+  uint64_t n_tokens = dataset->data.n_bytes / dataset->token_bytes;
+  return open_floats(dataset, "weights", "tokens", n_tokens, &dataset->weights, fault) &&
+         open_floats(dataset, "rewards", "documents", dataset->n_documents, &dataset->rewards, fault);
 }
 
 bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault) {
@@ -146,7 +153,7 @@ bool nxr_dataset_open(const char *prefix, nxr_dataset *dataset, nxr_fault *fault
   bool good = read_index(dataset, index_path, fault) &&
               nxr_mapping_open(data_path, &dataset->data, fault) &&
               check_header(dataset, index_path, fault) && check_contents(dataset, index_path, fault) &&
-              open_weights(dataset, fault);
+              open_beside(dataset, fault);
   if (!good) nxr_dataset_close(dataset);
   return good;
 }
@@ -156,6 +163,7 @@ void nxr_dataset_close(nxr_dataset *dataset) {
   dataset->index = NULL;
   nxr_mapping_close(&dataset->data);
   nxr_mapping_close(&dataset->weights);
+  nxr_mapping_close(&dataset->rewards);
 }
 
 uint64_t nxr_dataset_sequence_tokens(const nxr_dataset *dataset, uint64_t sequence) {
@@ -198,6 +206,31 @@ static int32_t load_token(const nxr_dataset *dataset, const uint8_t *at) {
       return token < 0 || token > INT32_MAX ? -1 : (int32_t)token;
     }
   }
+}
+
+double nxr_dataset_number(const nxr_dataset *dataset, uint64_t document) {
+  uint64_t sequence = nxr_dataset_border(dataset, document);
+  while (load_size(dataset, sequence) == 0) sequence++;
+  const uint8_t *at = dataset->data.bytes + load_pointer(dataset, sequence);
+  uint32_t n_bytes = dataset->token_bytes;
+  float narrow;
+  double wide;
+  int64_t whole_number;
+  nxr_reading_begin(NULL, at);
+  if (dataset->type_code == 5) memcpy(&whole_number, at, n_bytes), wide = (double)whole_number;
+  else if (dataset->type_code != 6 && dataset->type_code != 7) wide = load_token(dataset, at);
+  else if (n_bytes == sizeof narrow) memcpy(&narrow, at, n_bytes), wide = narrow;
+  else memcpy(&wide, at, n_bytes);
+  nxr_reading_end();
+  return wide;
+}
+
+double nxr_dataset_reward(const nxr_dataset *dataset, uint64_t document) {
+  float reward;
+  nxr_reading_begin(NULL, dataset->rewards.bytes);
+  memcpy(&reward, dataset->rewards.bytes + document * sizeof reward, sizeof reward);
+  nxr_reading_end();
+  return reward;
 }
 
 const uint8_t *nxr_dataset_run_bytes(const nxr_dataset *dataset, const nxr_dataset_run *run) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indexed datasets: Megatron-LM's pair of files PREFIX.idx and PREFIX.bin.
  *
- * Beside them PREFIX.weights may stand, where the losses of tokens weigh more or less. The index holds
+ * Beside them PREFIX.weights may stand, where the losses of tokens weigh more or less, and PREFIX.rewards,
+ * where documents are answers that are wanted or not. The index holds
  * "MMIDIDX\0\0", u64 version 1, u8 type code, u64 number of sequences, u64 number of document borders, then
  * i32 tokens of each sequence, i64 byte offset of each in the .bin file, i64 document borders (indices into
  * the sequences; the first is 0). Little-endian, unaligned. The index is read into memory, and the data is
@@ -24,6 +25,7 @@ typedef struct nxr_dataset {
   uint64_t n_index_bytes;
   nxr_mapping data;
   nxr_mapping weights; /* PREFIX.weights: a float for each token of the data, in its place; n_bytes 0: none */
+  nxr_mapping rewards; /* PREFIX.rewards: a float for each document; n_bytes 0: none */
   uint32_t type_code, token_bytes;
   uint64_t n_sequences, n_documents, n_tokens;
   const uint8_t *sizes, *pointers, *borders; /* in the index, unaligned */
@@ -58,6 +60,11 @@ void nxr_dataset_read(const nxr_dataset *dataset, uint64_t document, uint64_t fi
 /* How much the loss of predicting each of these tokens weighs; 1 where the dataset has no weights. */
 void nxr_dataset_weights(const nxr_dataset *dataset, uint64_t document, uint64_t first, uint64_t n,
                          float *weights);
+
+/* The first number of a document, of any type; it has one. */
+double nxr_dataset_number(const nxr_dataset *dataset, uint64_t document);
+/* Of the file of rewards, which the dataset has. */
+double nxr_dataset_reward(const nxr_dataset *dataset, uint64_t document);
 
 /* Tokens [first, first + n) of a sequence; the caller keeps them within it. */
 typedef struct nxr_dataset_run {

@@ -44,6 +44,7 @@ nxr_fingerprint nxr_fingerprint_of(const nxr_dataset *dataset, uint64_t n_docume
   sha256_update(&state, dataset->n_index_bytes, dataset->index);
   add_data(&state, &dataset->data);
   add_data(&state, &dataset->weights);
+  add_data(&state, &dataset->rewards);
   sha256_digest(&state, sizeof fingerprint.sha256, fingerprint.sha256);
   return fingerprint;
 }

@@ -56,7 +56,7 @@ uint64_t nxr_sampler_ordered(nxr_sampler *sampler, uint64_t sample);
 void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, const nxr_row *row);
 /* sampler_kept.c, by long_samples: which samples of whole documents are read, and how many. */
 bool nxr_sampler_keep(nxr_sampler *sampler, uint64_t *n_read, nxr_fault *fault);
-/* Which document row `number` of pairs is. */
-uint64_t nxr_sampler_pair_document(nxr_sampler *sampler, uint64_t number);
+/* Of kinds whose rows are a document each: which one row `number` is. */
+uint64_t nxr_sampler_row_document(nxr_sampler *sampler, uint64_t number);
 
 #endif

@@ -7,18 +7,27 @@
 
 enum { SOME = 256 };
 
-/* Whether a token counts that a row has room for; the first of a document is not predicted. */
-static bool counts(const nxr_data_source *source, uint64_t document, uint64_t most) {
+/* How many tokens count that a row has room for, up to 2; the first of a document is not predicted. */
+static uint32_t count(const nxr_data_source *source, uint64_t document, uint64_t most) {
   float weights[SOME];
+  uint32_t n_found = 0;
   uint64_t n_tokens = nxr_data_source_document_tokens(source, document);
   if (n_tokens > most) n_tokens = most;
   for (uint64_t first = 1; first < n_tokens; first += SOME) {
     uint64_t n = n_tokens - first < SOME ? n_tokens - first : SOME;
     nxr_data_source_weights(source, document, first, n, weights);
     for (uint64_t i = 0; i < n; i++)
-      if (weights[i] > 0) return true;
+      if (weights[i] > 0 && ++n_found > 1) return n_found;
   }
-  return false;
+  return n_found;
+}
+
+static bool say_many(const nxr_data_source *source, uint64_t document, nxr_fault *fault) {
+  return nxr_fault_set(
+      fault,
+      "document %llu of dataset %s has several tokens that count, and of an answer one says where "
+      "its value is read: make its labels with nxdata prepare, or GPT-NeoX's --for-rm",
+      (unsigned long long)document, source->name);
 }
 
 static bool say_long(const nxr_data_source *source, uint64_t document, uint64_t most, nxr_fault *fault) {
@@ -34,11 +43,14 @@ static bool judge(const nxr_sampler *sampler, uint64_t sample, bool *is_read, nx
   const nxr_data_source *source = sampler->source;
   uint64_t most = (uint64_t)sampler->run->sequence + 1, n_rows = sampler->kind->n_rows;
   nx_long_samples rule = sampler->long_samples;
+  bool values = nx_objective_find(sampler->run->objective)->has_values;
   *is_read = true;
   for (uint64_t document = n_rows * sample; document < n_rows * (sample + 1); document++) {
     bool is_long = nxr_data_source_document_tokens(source, document) > most;
     if (is_long && rule == NX_LONG_SAMPLES_FAIL) return say_long(source, document, most, fault);
-    if ((is_long && rule == NX_LONG_SAMPLES_DROP) || !counts(source, document, most)) *is_read = false;
+    uint32_t n_counting = count(source, document, most);
+    if ((is_long && rule == NX_LONG_SAMPLES_DROP) || n_counting == 0) *is_read = false;
+    else if (values && n_counting > 1) return say_many(source, document, fault);
   }
   return true;
 }

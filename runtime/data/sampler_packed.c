@@ -41,9 +41,14 @@ void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, co
   end_row(sampler, put_document(sampler, document, 0, row), row);
 }
 
+uint64_t nxr_sampler_row_document(nxr_sampler *sampler, uint64_t number) {
+  uint32_t n_rows = sampler->kind->n_rows;
+  uint64_t sample = nxr_sampler_ordered(sampler, number / n_rows);
+  return n_rows * (sampler->kept ? sampler->kept[sample] : sample) + number % n_rows;
+}
+
 static void document_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
-  uint64_t document = nxr_sampler_ordered(sampler, sample);
-  nxr_sampler_read_document(sampler, sampler->kept ? sampler->kept[document] : document, row);
+  nxr_sampler_read_document(sampler, nxr_sampler_row_document(sampler, sample), row);
 }
 
 static void packed_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {

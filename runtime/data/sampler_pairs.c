@@ -5,12 +5,8 @@
 
 enum { N_ROWS = 2 };
 
-uint64_t nxr_sampler_pair_document(nxr_sampler *sampler, uint64_t number) {
-  return N_ROWS * sampler->kept[nxr_sampler_ordered(sampler, number / N_ROWS)] + number % N_ROWS;
-}
-
 static void pairs_read(nxr_sampler *sampler, uint64_t number, const nxr_row *row) {
-  nxr_sampler_read_document(sampler, nxr_sampler_pair_document(sampler, number), row);
+  nxr_sampler_read_document(sampler, nxr_sampler_row_document(sampler, number), row);
 }
 
 /* Prompts do not count, so a dataset of pairs has weights. */

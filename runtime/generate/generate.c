@@ -11,6 +11,9 @@
 #include <string.h>
 
 bool nxr_can_generate(const nx_plan *plan, nxr_fault *fault) {
+  if (nx_objective_find(plan->run->objective)->has_values)
+    return nxr_fault_set(fault,
+                         "--generate needs words, and a reward model has a head of values in their place");
   if (plan->n[NX_SECTION_CHUNKS] == 1 && plan->chunks[0].evaluate != NX_NONE) return true;
   return nxr_fault_set(fault,
                        "--generate needs a plan without a pipeline: compile the same file with "

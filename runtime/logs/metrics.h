@@ -59,10 +59,10 @@ bool nxr_metrics_open(nxr_metrics *metrics, const char *path, uint64_t n_steps, 
 void nxr_metrics_close(nxr_metrics *metrics, int status);
 uint64_t nxr_metrics_memory(const nxr_metrics *metrics);
 void nxr_metrics_add(nxr_metrics_row *row, const char *name, double value);
-/* What is counted of pairs of answers, as means over `n_pairs` (metrics_pairs.c); nothing of another
- * objective. */
-void nxr_metrics_add_pairs(nxr_metrics_row *row, nx_objective objective, const double *sums,
-                           uint64_t n_pairs);
+/* What is counted where answers are compared, as means over the samples that so many sequences make
+ * (metrics_answers.c); nothing of another objective. */
+void nxr_metrics_add_answers(nxr_metrics_row *row, uint32_t objective, const double *sums,
+                             uint64_t n_sequences);
 /* 0 where the row has none of that name. */
 double nxr_metrics_find(const nxr_metrics_row *row, const char *name);
 void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row);

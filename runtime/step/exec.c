@@ -25,10 +25,10 @@ static double read_number(const nxr_machine *machine, uint32_t value) {
   return number;
 }
 
-static void read_pairs(const nxr_machine *machine, double pairs[NX_N_PAIR_METRICS]) {
+static void read_answers(const nxr_machine *machine, double answers[NX_N_ANSWER_METRICS]) {
   uint32_t metrics = machine->plan->run->metrics;
-  memset(pairs, 0, NX_N_PAIR_METRICS * sizeof *pairs);
-  if (metrics != NX_NONE) read_numbers(machine, metrics, machine->frames, pairs);
+  memset(answers, 0, NX_N_ANSWER_METRICS * sizeof *answers);
+  if (metrics != NX_NONE) read_numbers(machine, metrics, machine->frames, answers);
 }
 
 /* A host copy of an input; NULL where the plan has none. */
@@ -49,7 +49,8 @@ static bool open_batch(nxr_exec *exec) {
          host_copy(plan, run->weights, (void **)&batch->weights) &&
          host_copy(plan, run->later_labels, (void **)&batch->later_labels) &&
          host_copy(plan, run->later_weights, (void **)&batch->later_weights) &&
-         host_copy(plan, run->reference, (void **)&batch->reference);
+         host_copy(plan, run->reference, (void **)&batch->reference) &&
+         host_copy(plan, run->rewards, (void **)&batch->rewards);
 }
 
 static void write_fixed_values(const nxr_machine *machine) {
@@ -70,9 +71,10 @@ bool nxr_exec_open(nxr_exec *exec, nxr_machine *machine, nxr_data *data, nxr_fau
 }
 
 void nxr_exec_close(nxr_exec *exec) {
-  void *copies[] = {exec->batch.tokens,  exec->batch.labels, exec->batch.positions,
-                    exec->batch.samples, exec->batch.starts, exec->batch.weights,
-                    exec->batch.later_labels, exec->batch.later_weights, exec->batch.reference};
+  void *copies[] = {exec->batch.tokens,       exec->batch.labels,        exec->batch.positions,
+                    exec->batch.samples,      exec->batch.starts,        exec->batch.weights,
+                    exec->batch.later_labels, exec->batch.later_weights, exec->batch.reference,
+                    exec->batch.rewards};
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) free(copies[i]);
 }
 
@@ -87,6 +89,7 @@ static void write_batch(const nxr_machine *machine, const nxr_batch *batch) {
   if (batch->later_labels) write_value(machine, run->later_labels, batch->later_labels);
   if (batch->later_weights) write_value(machine, run->later_weights, batch->later_weights);
   if (batch->reference) write_value(machine, run->reference, batch->reference);
+  if (batch->rewards) write_value(machine, run->rewards, batch->rewards);
 }
 
 /* Several micro-batches may be in flight, but the input arena holds one: what comes next is brought back. */
@@ -281,7 +284,7 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, c
   numbers->grad_norm = read_number(machine, plan->run->grad_norm);
   numbers->lr = read_number(machine, plan->run->lr);
   read_measures(machine, numbers);
-  read_pairs(machine, numbers->pairs);
+  read_answers(machine, numbers->answers);
   return true;
 }
 
@@ -291,7 +294,7 @@ bool nxr_exec_evaluate(nxr_exec *exec, uint32_t set, uint64_t batch, uint64_t st
   const nx_schedule *schedule = nx_plan_schedule(exec->machine->plan, NX_SCHEDULE_EVALUATE);
   if (!run_schedule(exec, schedule, step, fault)) return false;
   evaluated->loss = read_number(exec->machine, exec->machine->plan->run->loss_total);
-  read_pairs(exec->machine, evaluated->pairs);
+  read_answers(exec->machine, evaluated->answers);
   return true;
 }
 

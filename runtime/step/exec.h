@@ -40,13 +40,13 @@ typedef struct nxr_numbers {
   double grad_norm, lr;
   double loss_scale; /* with which the step was made */
   double measures[NX_MAX_MEASURES]; /* as the plan's */
-  double pairs[NX_N_PAIR_METRICS]; /* sums over the pairs of the step, where it compares answers */
+  double answers[NX_N_ANSWER_METRICS]; /* sums over the samples of the step, where it compares them */
 } nxr_numbers;
 
 /* Of a batch that was evaluated, sums over all ranks. */
 typedef struct nxr_evaluated {
-  double loss;                     /* of its tokens */
-  double pairs[NX_N_PAIR_METRICS]; /* as nxr_numbers' */
+  double loss;                         /* of its tokens */
+  double answers[NX_N_ANSWER_METRICS]; /* as nxr_numbers' */
 } nxr_evaluated;
 
 /* `data` may be NULL where only the plan's programs are run, with the input arena as it is. */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Pairs of answers from records to a trained model: what nxdata makes of them, the reference and its file, resuming, and
-# what is refused. TAP.
+# Answers, pairs of them or single ones, from records to a trained model: what nxdata makes of them, the reference and its
+# file, resuming, and what is refused. TAP.
 # usage: preferences.sh NXCFG NXRUN NXDATA PARITY MPIEXEC
 # SPDX-License-Identifier: Apache-2.0
 nxcfg=$(realpath "$1") nxrun=$(realpath "$2") nxdata=$(realpath "$3") parity=$(realpath "$4") mpiexec=$5
@@ -104,6 +104,87 @@ config orpo.yaml orpo
 "$nxcfg" plan orpo.yaml -o orpo.plan >out 2>&1 && "$nxrun" orpo.plan --dir orpo >>out 2>&1 &&
   grep -q '"nll":.*"log_odds":' orpo/metrics.jsonl
 report "ORPO" $?
+
+# ---- KTO: answers with rewards ----
+awk 'BEGIN { for (i = 0; i < 24; i++)
+  printf "{\"prompt\": \"the question %d is \", \"completion\": \"%s %d\", \"label\": %s}\n", i, i % 2 ? "not" : "is", i, i % 2 ? "false" : "true" }' >answers.jsonl
+kto() { # FILE
+  config "$1" kto
+  sed -i 's/batch: {micro: 1/batch: {micro: 4/; s/kind: pairs/kind: completions/; s/pairs.jsonl/answers.jsonl/; s/global: 4/global: 8/' "$1"
+}
+kto kto.yaml
+passes "a plan of KTO" "$nxcfg" plan kto.yaml -o kto.plan
+passes "its answers are prepared" "$nxdata" prepare kto.plan
+answers=$(ls prepared/answers-*.idx) && answers=${answers%.idx}
+[ "$(numbers "$answers.rewards" f4)" = "$(awk 'BEGIN { for (i = 0; i < 24; i++) printf "%s%d", i ? " " : "", i % 2 ? -1 : 1 }')" ]
+report "each has a reward" $?
+expect "those that are wanted are counted" 0 'rewards *12 of 24 documents are wanted answers' "$nxdata" check "$answers"
+expect "KTO asks what the model says before" 0 'reference: the log-probabilities of 24 answers' "$nxrun" kto.plan --dir kto
+head -n 1 kto/metrics.jsonl | grep -q '"loss":0.5,.*"kl":0,"rewards":0,"rewards_accuracy":0'
+report "the first step compares the model with itself" $?
+awk -F'"loss":' '{ split($2, l, ","); if (NR == 1) first = l[1]; last = l[1] } END { exit !(last < first) }' kto/metrics.jsonl
+report "and it learns what is wanted" $?
+"$nxrun" kto.plan --dir kto-parts --stop-after 4 >out 2>&1 && "$nxrun" kto.plan --dir kto-parts --resume >>out 2>&1 &&
+  cmp kto/checkpoints/step-000006/model.safetensors kto-parts/checkpoints/step-000006/model.safetensors >>out 2>&1
+report "a run that resumes ends with the same bits" $?
+"$nxdata" split "$answers" 1,1,0 -o halves >out 2>&1 && "$nxdata" merge halves-train halves-valid -o whole-again >>out 2>&1 &&
+  cmp "$answers.rewards" whole-again.rewards >>out 2>&1
+report "rewards go with their documents, apart and together" $?
+"$nxdata" build same.jsonl --tokenizer tokenizer --chosen chosen --template "$parity/templates/chatml.jinja" -o bare --force >out 2>&1
+expect "a part without rewards" 1 'bare has no rewards of its answers, and others have' "$nxdata" merge "$answers" bare -o none
+for reward in 0 '"yes"' null; do
+  echo "{\"prompt\": \"a\", \"completion\": \"b\", \"label\": $reward}" >odd.jsonl
+  case $reward in
+  0) why='odd.jsonl:1: its label is 0: an answer is wanted above 0' ;;
+  *) why='odd.jsonl:1: its label is neither true nor false, and no number' ;;
+  esac
+  expect "an answer that is rewarded by $reward" 1 "$why" \
+    "$nxdata" build odd.jsonl --tokenizer tokenizer --completion completion --reward label -o none
+done
+expect "rewards of pairs" 2 '[-]-reward is of single answers' "$nxdata" build pairs.jsonl --tokenizer tokenizer --chosen chosen --reward label -o none
+indexed() { # NAME REWARDS...: a dataset of one number for each document
+  name=$1
+  shift
+  for reward; do echo "{\"tokens\": [$reward]}"; done >"$name.jsonl"
+  "$nxdata" build "$name.jsonl" --field tokens -o "$name" --force >/dev/null 2>&1
+}
+rewarded() { # LABEL PATTERN PREFIX
+  sed "s#kind: completions, tokenizer: tokenizer, document_tokens: \[32\]#kind: indexed, reward_path: [$3]#; s#answers.jsonl#$answers#" kto.yaml >beside.yaml
+  "$nxcfg" plan beside.yaml -o beside.plan >out 2>&1
+  expect "$1" 1 "$2" "$nxrun" beside.plan --dir beside
+}
+indexed few 1 2 3
+rewarded "rewards of fewer answers" 'has 24 documents, and few has rewards of 3' few
+# shellcheck disable=SC2046
+indexed none $(awk 'BEGIN { for (i = 0; i < 24; i++) print i % 2 }')
+rewarded "a reward that is neither" 'the reward of document 0 of dataset none is 0: an answer is wanted above 0' none
+mv "$answers.rewards" kept && sed "s#kind: completions, tokenizer: tokenizer, document_tokens: \[32\]#kind: indexed#; s#answers.jsonl#$answers#" kto.yaml >bare.yaml &&
+  "$nxcfg" plan bare.yaml -o bare.plan >out 2>&1
+expect "answers without rewards" 1 'does not say which of its answers are wanted' "$nxrun" bare.plan --dir bare-run
+mv kept "$answers.rewards"
+
+# ---- a reward model ----
+config reward.yaml reward
+passes "a plan of a reward model" "$nxcfg" plan reward.yaml -o reward.plan
+passes "its pairs are prepared (values)" "$nxdata" prepare reward.plan
+values=$(ls -t prepared/pairs-*.weights | head -n 1)
+numbers "$values" f4 | awk '{ for (i = 1; i <= NF; i++) n += $i; exit n != 24 }'
+report "one token of each answer counts" $?
+passes "it trains (values)" "$nxrun" reward.plan --dir reward
+tail -n 1 reward/metrics.jsonl | grep -q '"values_chosen":.*"rewards_accuracy":.*"rewards_margin":'
+report "values, margin and accuracy are logged" $?
+grep -q '"score.weight"' reward/checkpoints/step-000006/model.safetensors && ! grep -q 'lm_head' reward/checkpoints/step-000006/model.safetensors
+report "the checkpoint has a head, and no output layer" $?
+grep -q 'ForSequenceClassification' reward/checkpoints/step-000006/config.json && grep -q '"id2label"' reward/checkpoints/step-000006/config.json
+report "transformers finds a model with one label in it" $?
+"$nxcfg" plan reward.yaml --set nx:run.init_from=whole/checkpoints/step-000006 -o begun.plan >out 2>&1 &&
+  "$nxrun" begun.plan --dir begun >>out 2>&1 && grep -q 'score.weight' out
+report "it begins with the weights of a language model, and says which it has not" $?
+expect "a reward model says no words" 1 'a reward model has a head of values' "$nxrun" reward.plan --dir reward --generate a
+"$nxdata" build pairs.jsonl --tokenizer tokenizer --chosen chosen -o whole-answers >out 2>&1
+sed "s#kind: pairs, tokenizer: tokenizer, document_tokens: \[32\]#kind: indexed#; s#pairs.jsonl#whole-answers#" reward.yaml >many-count.yaml
+"$nxcfg" plan many-count.yaml -o many-count.plan >out 2>&1
+expect "answers of which many tokens count" 1 'document 0 of dataset whole-answers has several tokens that count' "$nxrun" many-count.plan --dir many-count
 
 # ---- several ranks: experts, a batch that grows, and runs that resume ----
 experts='moe.experts=4 moe.top_k=2 moe.buffer_factor=4 moe.aux_loss_coef=0.01'

@@ -153,7 +153,7 @@ static nx_run make_run(void) {
                   .ring_size = 1, .ulysses_size = 1, .places = NX_NONE, .starts = NX_NONE,
                   .weights = NX_NONE, .later_labels = NX_NONE, .later_weights = NX_NONE,
                   .loss_scale = NX_NONE, .seen = NX_NONE, .reference = NX_NONE,
-                  .sequence_sums = NX_NONE, .metrics = NX_NONE,
+                  .sequence_sums = NX_NONE, .metrics = NX_NONE, .rewards = NX_NONE,
                   .gradient_factor = NX_NONE, .updates = NX_NONE,
                   .reductions = NX_NONE, .end_of_document = NX_NONE};
 }

@@ -271,9 +271,9 @@ static void pairs_stay_together_in_every_order(void **state) {
   assert_true(open_pairs(&set, SEQUENCE, NX_LONG_SAMPLES_FAIL, false, &fault));
   assert_int_equal(set.sampler.n_samples, 2);
   for (uint64_t pair = 0; pair < 40; pair++) {
-    uint64_t document = nxr_sampler_pair_document(&set.sampler, 2 * pair);
+    uint64_t document = nxr_sampler_row_document(&set.sampler, 2 * pair);
     assert_int_equal(document % 2, 0);
-    assert_int_equal(nxr_sampler_pair_document(&set.sampler, 2 * pair + 1), document + 1);
+    assert_int_equal(nxr_sampler_row_document(&set.sampler, 2 * pair + 1), document + 1);
     if (pair % 2 == 0) first[document / 2] = true;
   }
   assert_true(first[0] && first[1]); /* epochs differ */
@@ -293,7 +293,7 @@ static void long_pairs_fail_are_cut_or_left_out(void **state) {
   close_sampler(&set);
   assert_true(open_pairs(&set, 4, NX_LONG_SAMPLES_DROP, false, &fault));
   assert_int_equal(set.sampler.n_samples, 1);
-  assert_int_equal(nxr_sampler_pair_document(&set.sampler, 0), 2);
+  assert_int_equal(nxr_sampler_row_document(&set.sampler, 0), 2);
   close_sampler(&set);
 }
 

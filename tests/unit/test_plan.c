@@ -328,7 +328,7 @@ static void test_each_bound_has_its_own_refusal(void **state) {
       {break_source_share, "source 0 is malformed"},
       {break_source_shares, "source 0 has a share below 0"},
       {break_source_nan, "source 0 has a share below 0"},
-      {break_format, "format 1.0 and this program reads 11.0: compile it again"},
+      {break_format, "format 1.0 and this program reads 12.0: compile it again"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     uint8_t *bytes = copy_plan();

@@ -38,10 +38,25 @@ static void put(json_t *root, const char *key, json_t *value) {
   json_object_set_new(json_object_get(root, section), dot + 1, value);
 }
 
+/* transformers' class of the same model with a head of values. */
+static const char *with_head(nxc_arena *arena, const char *architecture) {
+  static const char *const endings[] = {"ForCausalLM", "LMHeadModel"};
+  size_t n = strlen(architecture);
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    size_t n_end = strlen(endings[i]);
+    if (n > n_end && strcmp(architecture + n - n_end, endings[i]) == 0)
+      return nxc_arena_printf(arena, "%.*sForSequenceClassification", (int)(n - n_end), architecture);
+  }
+  return architecture;
+}
+
 const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings, const nxc_family *family) {
+  bool values = nxc_is(settings, NX_SETTING_ALIGNMENT_STRATEGY, "reward");
   if (family->architecture == NULL) return "";
-  json_t *root = json_pack("{s:[s], s:s}", "architectures", family->architecture, "model_type",
-                           family->model_types[0]);
+  const char *architecture = values ? with_head(arena, family->architecture) : family->architecture;
+  json_t *root =
+      json_pack("{s:[s], s:s}", "architectures", architecture, "model_type", family->model_types[0]);
+  if (values) json_object_set_new(root, "id2label", json_pack("{s:s}", "0", "LABEL_0"));
   for (size_t i = 0; i < family->n_writes; i++) {
     const nxc_value *value = nxc_settings_evaluate(settings, NULL, family->writes[i].as);
     if (value != NULL) put(root, family->writes[i].key, json_of(value));

@@ -123,6 +123,12 @@ static uint8_t find_word(const nxc_settings *s, nxc_setting_id id) {
   return at;
 }
 
+/* A head of values has not been in the model whose weights it begins with, which had an output layer. */
+static nx_strictness strictness_of(const nxc_emitter *e) {
+  nx_strictness said = find_word(e->settings, NX_SETTING_CHECKPOINT_STRICTNESS);
+  return said == NX_STRICT_RAISE && e->training->objective.row->has_values ? NX_STRICT_LOG_ALL : said;
+}
+
 /* When checkpoints are written, beside save_every. */
 static void emit_saves(nxc_emitter *e, nx_run_names *names) {
   const nxc_settings *s = e->settings;
@@ -136,7 +142,7 @@ static void emit_saves(nxc_emitter *e, nx_run_names *names) {
   names->temporary_every = (uint32_t)int_or_none(s, NX_SETTING_CHECKPOINT_TEMPORARY_EVERY);
   names->temporary = nxc_emit_provenance_text(e, folder[0] ? folder : "temporary");
   names->link_name = nxc_emit_provenance_text(e, text_or_none(s, NX_SETTING_CHECKPOINT_LINK_NAME));
-  names->strictness = find_word(s, NX_SETTING_CHECKPOINT_STRICTNESS);
+  names->strictness = (uint8_t)strictness_of(e);
   names->timers = (uint8_t)nxc_int(s, NX_SETTING_RUN_TIMERS);
   names->timers_over = find_word(s, NX_SETTING_RUN_TIMERS_OVER);
   names->stragglers = (uint16_t)nxc_int(s, NX_SETTING_RUN_STRAGGLERS);
@@ -242,6 +248,7 @@ static void emit_recipes(nxc_emitter *e, const nxc_dataset *set, uint32_t *last_
     record.field = nxc_emit_string(e, recipe->field);
     record.labels = nxc_emit_string(e, recipe->labels);
     record.rejected = nxc_emit_string(e, recipe->rejected);
+    record.reward = nxc_emit_string(e, recipe->reward);
     record.part = nxc_emit_string(e, recipe->part);
     record.tokenizer = nxc_emit_string(e, recipe->tokenizer);
     record.template = nxc_emit_string(e, recipe->template);
@@ -255,6 +262,7 @@ static void emit_source(nxc_emitter *e, const nxc_dataset_source *source) {
   record.rejected = nxc_emit_string(e, source->rejected);
   record.labels = nxc_emit_string(e, source->labels);
   record.rejected_labels = nxc_emit_string(e, source->rejected_labels);
+  record.rewards = nxc_emit_string(e, source->rewards);
   nxc_emit_record(e, NX_SECTION_SOURCES, &record);
 }
 

@@ -153,8 +153,8 @@ void nxc_graph_mark_inputs(const nxc_graph *graph, bool *is_input) {
   const nxc_id all[] = {
       graph->tokens,        graph->labels,     graph->positions,       graph->samples,   graph->step,
       graph->places,        graph->starts,     graph->weights,         graph->seen,      graph->later_labels,
-      graph->later_weights, graph->loss_scale, graph->gradient_factor, graph->reference, graph->updates,
-      graph->reductions};
+      graph->later_weights, graph->loss_scale, graph->gradient_factor, graph->reference, graph->rewards,
+      graph->updates,       graph->reductions};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) is_input[all[i]] = all[i] != 0;
   for (size_t i = 0; i < graph->n_fixed; i++) is_input[graph->fixed[i].value] = true;
 }

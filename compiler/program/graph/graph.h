@@ -283,8 +283,8 @@ typedef struct nxc_graph {
   nxc_id updates, reductions; /* the same */
   nxc_id parameter_squares, zeros, router_losses; /* sums that are logged; 0: they are not */
   nxc_id router_layers; /* as router_losses, two numbers for each layer of the model */
-  nxc_id reference, sequence_sums;            /* as in nx_run; 0: none */
-  nxc_id metrics, metrics_total; /* [NX_N_PAIR_METRICS], as loss and loss_total; 0: none */
+  nxc_id reference, rewards, sequence_sums;   /* as in nx_run; 0: none */
+  nxc_id metrics, metrics_total; /* [NX_N_ANSWER_METRICS], as loss and loss_total; 0: none */
   nxc_id seen, gradient_factor;  /* the same; a factor that is the loss scale alone is that value */
   nxc_id *place_rows;    /* views of places, one per ring rank */
   nxc_id frequencies;     /* of rotated pairs, where they are given; 0: none */

@@ -78,11 +78,13 @@ static void make_later(nxc_graph *graph, int64_t depth) {
   graph->later_weights = nxc_value_new(graph, "later_weights", NXC_ROLE_INPUT, &shape);
 }
 
-/* The reference's sums, of each sequence. */
-static void make_reference(nxc_graph *graph, const nxc_training *t) {
-  nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){t->batch.micro});
+/* Of each sequence, what the host knows of it: the reference's sum, the reward. */
+static void make_answers(nxc_graph *graph, const nxc_training *t) {
+  nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){t->batch.micro, 2});
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
-  graph->reference = nxc_value_new(graph, "reference", NXC_ROLE_INPUT, &shape);
+  if (t->objective.refers) graph->reference = nxc_value_new(graph, "reference", NXC_ROLE_INPUT, &shape);
+  shape.n_dims = 2, shape.dims[1] = 2;
+  if (t->objective.row->has_rewards) graph->rewards = nxc_value_new(graph, "rewards", NXC_ROLE_INPUT, &shape);
 }
 
 void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
@@ -103,7 +105,7 @@ void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
   make_later(graph, t->model.predict_depth);
   make_frequencies(graph, &t->model.specs[0].attention.rope);
   make_blocks(graph, &t->model);
-  if (t->objective.refers) make_reference(graph, t);
+  make_answers(graph, t);
   bool ring = nxc_axis(&graph->mesh, NXC_AXIS_RING) != 0, attention = ring || t->data.separate_documents;
   if (attention || (t->layout.context > 1 && draws_by_place(t))) make_places(graph, t);
   if (!attention) return;

@@ -62,43 +62,65 @@ nxc_id nxc_token_loss(const nxc_decoder *d, const char *name, nxc_id x, nxc_id l
   return sum;
 }
 
-/* Sums and counts of the weights of each sequence, whatever ranks hold its tokens. */
-static void sequences(const nxc_decoder *d, nxc_id stats, nxc_id *sums, nxc_id *counts) {
-  nxc_graph *graph = d->graph;
+/* What is summed over the tokens of each sequence, of all ranks that hold some. */
+static nxc_id completed(nxc_graph *graph, const char *name, nxc_id part, nxc_id into) {
   uint32_t context = nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT);
-  *sums = counted(graph, "sequence_sums", d->t->batch.micro);
-  nxc_op_request request = {.op = NX_OP_sequence_loss, .name = "sequences", .in = {stats, graph->weights}};
-  if (!context) request.out[1] = *sums;
-  nxc_append(graph, &request);
-  const nxc_operator_node made = graph->operators[graph->n_operators - 1];
-  *counts = made.args[made.n_in + 2];
-  if (!context) return;
   nxc_op_request whole = {
-      .op = NX_OP_all_reduce, .in = {made.args[made.n_in + 1]}, .out = {*sums}, .group_atoms = context};
-  nxc_append(graph, &whole);
-  whole = (nxc_op_request){
-      .op = NX_OP_all_reduce, .name = "all_counts", .in = {*counts}, .group_atoms = context};
-  *counts = nxc_append(graph, &whole);
+      .op = NX_OP_all_reduce, .name = name, .in = {part}, .out = {into}, .group_atoms = context};
+  return nxc_append(graph, &whole);
 }
 
-/* The loss is counted in tokens, of which a pair has those of two whole sequences: so a step's is the mean
- * over its pairs. */
-nxc_id nxc_pair_loss(const nxc_decoder *d, nxc_id x) {
+/* Sums and counts of the weights of each sequence, by an operator that gives both, as outputs from `first`
+ * on. */
+static void sequences(const nxc_decoder *d, nxc_op_request *request, uint32_t first, nxc_id *counts) {
   nxc_graph *graph = d->graph;
-  nxc_id stats = token_statistics(d, x, graph->labels), sum = counted(graph, "loss", 1);
+  bool divided = nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT) != 0;
+  graph->sequence_sums = counted(graph, "sequence_sums", d->t->batch.micro);
+  request->name = "sequences";
+  if (!divided) request->out[first] = graph->sequence_sums;
+  nxc_append(graph, request);
+  const nxc_operator_node made = graph->operators[graph->n_operators - 1];
+  *counts = made.args[made.n_in + first + 1];
+  if (!divided) return;
+  completed(graph, NULL, made.args[made.n_in + first], graph->sequence_sums);
+  *counts = completed(graph, "all_counts", *counts, 0);
+}
+
+static nxc_id compare(const nxc_decoder *d, nxc_id counts) {
+  nxc_graph *graph = d->graph;
   const nxc_training *t = d->t;
-  nxc_id counts;
-  sequences(d, stats, &graph->sequence_sums, &counts);
-  graph->metrics = counted(graph, "metrics", NX_N_PAIR_METRICS);
+  const nxc_objective *o = &t->objective;
+  nxc_id sum = counted(graph, "loss", 1);
+  graph->metrics = counted(graph, "metrics", NX_N_ANSWER_METRICS);
   nxc_op_request request = {
       .op = NX_OP_preference,
       .name = "preference",
-      .in = {graph->sequence_sums, counts, graph->reference},
+      .in = {graph->sequence_sums, counts, graph->reference, graph->rewards},
       .out = {sum, 0, graph->metrics},
-      .attrs = {[NX_preference_objective] = nxc_integer(t->objective.kind == NX_OBJECTIVE_ORPO),
-                [NX_preference_beta] = nxc_real(t->objective.beta),
-                [NX_preference_smoothing] = nxc_real(t->objective.smoothing),
-                [NX_preference_scale] = nxc_real(2 * (double)t->model.sequence)}};
+      .attrs = {[NX_preference_objective] = nxc_integer(o->kind - NX_OBJECTIVE_DPO),
+                [NX_preference_beta] = nxc_real(o->beta),
+                [NX_preference_smoothing] = nxc_real(o->smoothing),
+                [NX_preference_scale] = nxc_real((double)o->row->rows * (double)t->model.sequence),
+                [NX_preference_desirable] = nxc_real(o->desirable),
+                [NX_preference_undesirable] = nxc_real(o->undesirable),
+                [NX_preference_penalty] = nxc_real(o->penalty)}};
   sum_up(graph, &request, NX_preference_accumulate, 1);
   return sum;
+}
+
+/* The loss is counted in tokens, of which a sample has those of its whole sequences: so a step's is the mean
+ * over its samples. */
+nxc_id nxc_answer_loss(const nxc_decoder *d, nxc_id x) {
+  nxc_graph *graph = d->graph;
+  nxc_id counts, stats = token_statistics(d, x, graph->labels);
+  nxc_op_request request = {.op = NX_OP_sequence_loss, .in = {stats, graph->weights}};
+  sequences(d, &request, 1, &counts);
+  return compare(d, counts);
+}
+
+nxc_id nxc_value_loss(const nxc_decoder *d, nxc_id values) {
+  nxc_id counts;
+  nxc_op_request request = {.op = NX_OP_sequence_value, .in = {values, d->graph->weights}};
+  sequences(d, &request, 0, &counts);
+  return compare(d, counts);
 }

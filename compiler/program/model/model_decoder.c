@@ -140,6 +140,34 @@ static nxc_id logits(nxc_decoder *d, nxc_id x) {
   return tied ? y : nxc_adapters_of_columns(d, x, y, &words, 1, d->tensor);
 }
 
+/* What a head of one row makes of each token, in fp32: of all tokens of the context rank, on each of its
+ * tensor-parallel ranks. */
+static nxc_id values(const nxc_decoder *d, nxc_id x) {
+  nxc_graph *graph = d->graph;
+  const nxc_box box = {NXC_PART_SCORE, 1, nxc_rank_number_of(0)};
+  nxc_id weight = nxc_parameter_rows(graph, d->t, "score", &box, 1, d->t->model.hidden, 0);
+  nxc_id own = nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul,
+                                                   .name = "values",
+                                                   .in = {x, weight},
+                                                   .attrs = {[NX_matmul_trans_b] = nxc_integer(1)},
+                                                   .dtype = NX_f32});
+  if (!d->t->layout.sequence_parallel) return own;
+  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
+                                             .name = "all_values",
+                                             .in = {own},
+                                             .attrs = {[NX_all_gather_axis] = nxc_integer(1)},
+                                             .group_atoms = d->tensor});
+}
+
+static nxc_id loss_of(nxc_decoder *d, nxc_id x) {
+  const nxc_objective *objective = &d->t->objective;
+  if (objective->row->has_values) return nxc_value_loss(d, values(d, x));
+  nxc_id y = logits(d, x);
+  return nxc_objective_compares(objective)
+             ? nxc_answer_loss(d, y)
+             : nxc_token_loss(d, "loss", y, d->graph->labels, d->graph->weights);
+}
+
 /* Of all mixtures: the sum of what they add to the loss. Every chunk has it, with mixtures or without. */
 static void make_router_losses(nxc_graph *graph, const nxc_training *t) {
   nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){2});
@@ -311,8 +339,6 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
   nxc_decoder_enter(&d, -1, "final_norm");
   x = nxc_decoder_norm(&d, x, NXC_PART_FINAL_NORM, &t->model.final_norm, NULL, graph->types.activation);
   nxc_decoder_enter(&d, -1, "output");
-  bool pairs = nxc_objective_has_pairs(&d.t->objective);
-  graph->loss = pairs ? nxc_pair_loss(&d, logits(&d, x))
-                      : nxc_token_loss(&d, "loss", logits(&d, x), graph->labels, graph->weights);
+  graph->loss = loss_of(&d, x);
   predict_further(&d, x);
 }

@@ -111,6 +111,7 @@ static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_pa
 
 static int64_t part_rows(const nxc_graph *graph, const nxc_model *m, nxc_part part) {
   if (part == NXC_PART_EMBEDDING || part == NXC_PART_OUTPUT) return m->vocab;
+  if (part == NXC_PART_SCORE) return 1;
   if (part == NXC_PART_POSITIONS) return m->learned_positions;
   if (part == NXC_PART_RELATIVE) return m->specs[0].attention.relative.buckets;
   return graph->layer < 0 ? m->hidden : layer_rows(m, nxc_model_layer(m, graph->layer), part);

@@ -66,10 +66,28 @@ static void grad_all_reduce(nxc_grad *grad, const nxc_operator_node *op) {
   if (dy) nxc_grad_give(grad, op->args[0], dy);
 }
 
+/* Of a gradient that every rank has whole, its own part. */
+static nxc_id own_part(nxc_graph *graph, const nxc_operator_node *gathered, nxc_id dy) {
+  nxc_rank_number part = nxc_rank_number_of(0);
+  nxc_rank_number_stride(&part, gathered->group_atoms, 1);
+  uint32_t n = nxc_mesh_size(&graph->mesh, gathered->group_atoms);
+  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_slice,
+                                             .of = {gathered->args[0]},
+                                             .in = {dy},
+                                             .attrs = {[NX_slice_axis] = gathered->attrs[NX_all_gather_axis],
+                                                       [NX_slice_parts] = nxc_integer(n),
+                                                       [NX_slice_part] = nxc_attribute(graph, &part)}});
+}
+
 static void grad_all_gather(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id dy = nxc_grad_of(grad, op->args[1]), x = op->args[0];
   if (dy == 0) return;
   nxc_graph *graph = nxc_grad_graph(grad);
+  if ((nxc_atoms_placed(&graph->values[dy].shape.placement, NXC_REPLICATED) & op->group_atoms) ==
+      op->group_atoms) {
+    nxc_grad_give(grad, x, own_part(graph, op, dy));
+    return;
+  }
   nxc_grad_give(grad, x,
                 nxc_append(graph, &(nxc_op_request){.op = NX_OP_reduce_scatter,
                                                     .of = {x},

@@ -282,11 +282,11 @@ static void total_loss(step *s) {
   if (s->graph->metrics) s->graph->metrics_total = total(s, s->graph->metrics, "metrics_total");
 }
 
-/* A pair's ranks complete its sums before they count it; tokens are counted by whoever has them. */
+/* An answer's ranks complete its sums before they count it; tokens are counted by whoever has them. */
 static nxc_id counted_elsewhere(nxc_graph *graph, const nxc_training *t, const char *name, int64_t n) {
   nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){n});
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_PARTIAL);
-  if (!nxc_objective_has_pairs(&t->objective))
+  if (!nxc_objective_compares(&t->objective))
     nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_PARTIAL);
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), NXC_PARTIAL);
   nxc_id value = nxc_value_new(graph, name, NXC_ROLE_SCALAR, &shape);
@@ -303,8 +303,8 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
   if (!graph->is_last) {
     graph->origin = "loss";
     graph->loss = counted_elsewhere(graph, t, "loss", 1);
-    if (nxc_objective_has_pairs(&t->objective))
-      graph->metrics = counted_elsewhere(graph, t, "metrics", NX_N_PAIR_METRICS);
+    if (nxc_objective_compares(&t->objective))
+      graph->metrics = counted_elsewhere(graph, t, "metrics", NX_N_ANSWER_METRICS);
   } else {
     graph->loss = nxc_pairs_of_passes(graph, graph->loss);
     if (graph->metrics) graph->metrics = nxc_pairs_of_passes(graph, graph->metrics);

@@ -4,8 +4,9 @@
 #include "compiler/program/records/read.h"
 #include "schema/packing.h"
 
-static nx_sampler sampler_of(const nxc_settings *s, bool pairs) {
-  if (pairs) return NX_SAMPLER_PAIRS;
+static nx_sampler sampler_of(const nxc_settings *s, const nxc_objective *objective) {
+  if (nxc_objective_compares(objective))
+    return objective->row->rows == 2 ? NX_SAMPLER_PAIRS : NX_SAMPLER_DOCUMENT;
   return nxc_is(s, NX_SETTING_DATA_SAMPLER, "packed")     ? NX_SAMPLER_PACKED
          : nxc_is(s, NX_SETTING_DATA_SAMPLER, "document") ? NX_SAMPLER_DOCUMENT
                                                           : NX_SAMPLER_STREAM;
@@ -23,17 +24,18 @@ static bool has_labels(const nxc_settings *s) {
          nxc_is(s, NX_SETTING_DATA_KIND, "dialogues") || nxc_is(s, NX_SETTING_DATA_KIND, "completions");
 }
 
-nxc_data nxc_data_read(const nxc_settings *s, bool pairs) {
+nxc_data nxc_data_read(const nxc_settings *s, const nxc_objective *objective) {
+  bool compares = nxc_objective_compares(objective);
   nxc_data data = {.separate_documents = nxc_flag(s, NX_SETTING_DATA_RESET_ATTENTION_MASK),
                    .restart_positions = nxc_flag(s, NX_SETTING_DATA_RESET_POSITION_IDS),
                    .mask_document_ends = nxc_flag(s, NX_SETTING_DATA_EOD_MASK_LOSS),
                    .end_of_document = nxc_int_or(s, NX_SETTING_DATA_END_OF_DOCUMENT, -1),
-                   .sampler = sampler_of(s, pairs)};
+                   .sampler = sampler_of(s, objective)};
   bool step = nxc_is(s, NX_SETTING_LOSS_MEAN, "step");
   data.weighs_tokens = has_labels(s) || data.mask_document_ends || data.sampler != NX_SAMPLER_STREAM;
-  if (step && data.weighs_tokens && !pairs)
+  if (step && data.weighs_tokens && !compares)
     data.loss_mean = NX_MEAN_STEP; /* of equal weights both means are one */
-  if (pairs) data.long_samples = long_samples_of(s);
+  if (compares) data.long_samples = long_samples_of(s);
   else if (data.sampler == NX_SAMPLER_DOCUMENT && long_samples_of(s) != NX_LONG_SAMPLES_FAIL)
     data.long_samples = long_samples_of(s);
   if (data.sampler != NX_SAMPLER_PACKED) return data;

@@ -4,7 +4,7 @@
 #ifndef NXC_RECORDS_DATA_H
 #define NXC_RECORDS_DATA_H
 
-#include "compiler/settings/settings.h"
+#include "compiler/program/records/objective.h"
 #include "schema/plan.h"
 
 typedef struct nxc_data {
@@ -18,8 +18,7 @@ typedef struct nxc_data {
   nx_loss_mean loss_mean;
 } nxc_data;
 
-/* `pairs`: the objective compares two answers. */
-nxc_data nxc_data_read(const nxc_settings *settings, bool pairs);
+nxc_data nxc_data_read(const nxc_settings *settings, const nxc_objective *objective);
 bool nxc_data_has_documents(const nxc_data *data);
 
 #endif

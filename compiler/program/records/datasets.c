@@ -10,18 +10,19 @@
 typedef struct part {
   const char *name;
   nx_dataset_role role;
-  nxc_setting_id path, weights, labels, rejected, rejected_labels;
+  nxc_setting_id path, weights, labels, rejected, rejected_labels, rewards;
 } part;
 
 static const part parts[NX_PARTS] = {
     {"train", NX_DATASET_TRAIN, NX_SETTING_DATA_PATH, NX_SETTING_DATA_WEIGHTS, NX_SETTING_DATA_LABEL_PATH,
-     NX_SETTING_DATA_REJECTED_PATH, NX_SETTING_DATA_REJECTED_LABEL_PATH},
+     NX_SETTING_DATA_REJECTED_PATH, NX_SETTING_DATA_REJECTED_LABEL_PATH, NX_SETTING_DATA_REWARD_PATH},
     {"validation", NX_DATASET_VALIDATION, NX_SETTING_DATA_VALIDATION_PATH,
      NX_SETTING_DATA_VALIDATION_WEIGHTS, NX_SETTING_DATA_VALIDATION_LABEL_PATH,
-     NX_SETTING_DATA_VALIDATION_REJECTED_PATH, NX_SETTING_DATA_VALIDATION_REJECTED_LABEL_PATH},
+     NX_SETTING_DATA_VALIDATION_REJECTED_PATH, NX_SETTING_DATA_VALIDATION_REJECTED_LABEL_PATH,
+     NX_SETTING_DATA_VALIDATION_REWARD_PATH},
     {"test", NX_DATASET_TEST, NX_SETTING_DATA_TEST_PATH, NX_SETTING_DATA_TEST_WEIGHTS,
      NX_SETTING_DATA_TEST_LABEL_PATH, NX_SETTING_DATA_TEST_REJECTED_PATH,
-     NX_SETTING_DATA_TEST_REJECTED_LABEL_PATH}};
+     NX_SETTING_DATA_TEST_REJECTED_LABEL_PATH, NX_SETTING_DATA_TEST_REWARD_PATH}};
 
 static const nxc_value *list_or_none(const nxc_settings *s, nxc_setting_id id, size_t *n) {
   *n = 0;
@@ -106,6 +107,7 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
                                    .rejected = beside(s, of->rejected, i),
                                    .labels = beside(s, of->labels, i),
                                    .rejected_labels = beside(s, of->rejected_labels, i),
+                                   .rewards = beside(s, of->rewards, i),
                                    .recipe = recipe,
                                    .record = *like};
     source->record.weight = record->blend == NX_BLEND_WEIGHTS ? weight / sum : 0;
@@ -145,7 +147,7 @@ static nxc_datasets read_synthetic(const nxc_settings *s, nxc_datasets datasets)
   for (uint32_t i = 0; i < NX_PARTS; i++) {
     nxc_dataset set = make_set(s, &parts[i], parts[i].name);
     sources[i] = (nxc_dataset_source){
-        .prefix = "", .rejected = "", .labels = "", .rejected_labels = "",
+        .prefix = "", .rejected = "", .labels = "", .rejected_labels = "", .rewards = "",
         .record = {.part = i, .split = NX_SPLIT_SUMS, .weight = 1, .shares = {1 / 3.0, 1 / 3.0, 1 / 3.0}}};
     set.record.n_sources = 1, set.sources = &sources[i];
     add_set(&datasets, &set);
@@ -171,7 +173,8 @@ nxc_datasets nxc_datasets_read(const nxc_settings *s) {
     if (!own && !held_out) continue;
     if (!own)
       of = (part){of.name,         of.role,           parts[0].path,           parts[0].weights,
-                  parts[0].labels, parts[0].rejected, parts[0].rejected_labels};
+                  parts[0].labels, parts[0].rejected, parts[0].rejected_labels,
+                  parts[0].rewards};
     set.sources = read_sources(s, &of, own ? &undivided : &split, &set.record);
     if (own && apart && split.part == 1) add_apart(&datasets, arena, &set);
     else add_set(&datasets, &set);

@@ -11,7 +11,7 @@
 #include "compiler/settings/recipes.h"
 
 typedef struct nxc_dataset_source {
-  const char *prefix, *rejected, *labels, *rejected_labels; /* "": none */
+  const char *prefix, *rejected, *labels, *rejected_labels, *rewards; /* "": none */
   const nxc_recipe *recipe; /* that makes it; NULL: it is there */
   nx_source record;
 } nxc_dataset_source;

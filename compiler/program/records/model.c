@@ -184,7 +184,7 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
                  .final_norm = nxc_norm_read(s)};
   m.predict_depth = nxc_int(s, NX_SETTING_MODEL_PREDICT_DEPTH);
   m.predict_factor = nxc_number(s, NX_SETTING_MODEL_PREDICT_LOSS_FACTOR);
-  m.vocab_padded = padded(s, m.vocab, layout->tensor);
+  m.vocab_padded = m.outputs = padded(s, m.vocab, layout->tensor);
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
     m.learned_positions = nxc_int_or(s, NX_SETTING_MODEL_MAX_POSITIONS, m.sequence);
   int64_t period = nxc_int_or(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, 0);

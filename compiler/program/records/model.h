@@ -124,6 +124,7 @@ typedef struct nxc_init_spec {
 
 typedef struct nxc_model {
   int64_t layers, hidden, sequence, vocab, vocab_padded;
+  int64_t outputs; /* rows of the output layer: the vocabulary with padding, or 1 of a head of values */
   double windowed;           /* share of the layers whose attention has its window */
   int64_t learned_positions; /* rows of a table that is added to the embedding; 0: none */
   bool sinusoidal;           /* sines and cosines of positions are added to the embedding */

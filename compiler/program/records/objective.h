@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is trained for: the next token, or the preference of one answer to another. */
+/* What is trained for: the next token, or what is preferred of answers. */
 #ifndef NXC_RECORDS_OBJECTIVE_H
 #define NXC_RECORDS_OBJECTIVE_H
 
@@ -8,12 +8,15 @@
 
 typedef struct nxc_objective {
   nx_objective kind;
+  const nx_objective_row *row;
   double beta, smoothing;
+  double desirable, undesirable; /* weights of answers, by their rewards */
+  double penalty;                /* of the squares of values */
   bool refers; /* to what the model said before the training */
 } nxc_objective;
 
 nxc_objective nxc_objective_read(const nxc_settings *settings);
-/* Whether sequences stand in pairs, the chosen answer and the rejected one. */
-bool nxc_objective_has_pairs(const nxc_objective *objective);
+/* Whether answers are compared: whole sequences have a loss, not tokens. */
+bool nxc_objective_compares(const nxc_objective *objective);
 
 #endif

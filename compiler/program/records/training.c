@@ -216,9 +216,10 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
   if (!check_sizes(settings, sink)) return false;
   t->layout = nxc_layout_read(settings);
   t->objective = nxc_objective_read(settings);
-  t->batch = nxc_batch_read(settings, &t->layout, nxc_objective_has_pairs(&t->objective) ? 2 : 1);
+  t->batch = nxc_batch_read(settings, &t->layout, t->objective.row->rows);
   t->model = nxc_model_read(settings, &t->layout, nxc_settings_arena(settings));
-  t->data = nxc_data_read(settings, nxc_objective_has_pairs(&t->objective));
+  if (t->objective.row->has_values) t->model.tied = false, t->model.outputs = 1;
+  t->data = nxc_data_read(settings, &t->objective);
   t->datasets = nxc_datasets_read(settings);
   t->evaluations = nxc_evaluations_read(settings, &t->datasets, (uint64_t)t->batch.times_evaluated);
   t->evaluates = t->evaluations.n > 0 || t->objective.refers || t->layout.pipeline == 1;

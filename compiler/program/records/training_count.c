@@ -56,7 +56,8 @@ uint64_t nxc_training_parameters(const nxc_training *t) {
     rest += layer_vectors(m, nxc_model_layer(m, layer)) + 3 * norm_vectors(&m->final_norm, m->hidden);
   }
   rest += m->specs[0].attention.relative.buckets * m->specs[0].attention.heads;
-  rest += m->hidden * (m->vocab * (m->tied ? 1 : 2) + m->learned_positions);
+  int64_t outputs = m->outputs < m->vocab ? m->outputs : m->vocab;
+  rest += m->hidden * (m->vocab + (m->tied ? 0 : outputs) + m->learned_positions);
   return (uint64_t)matrices + (uint64_t)rest;
 }
 
@@ -104,7 +105,7 @@ static double adapter_elements(const nxc_training *t, const nxc_layer_spec *spec
 double nxc_training_flops(const nxc_training *t) {
   const nxc_model *m = &t->model;
   double tokens = (double)(t->batch.global * m->sequence);
-  double output = 2 * (double)(m->vocab_padded * m->hidden), join = 4 * (double)(m->hidden * m->hidden);
+  double output = 2 * (double)(m->outputs * m->hidden), join = 4 * (double)(m->hidden * m->hidden);
   double products = output + (double)m->predict_depth * (output + join), attention = 0, adapters = 0;
   for (int64_t layer = 0; layer < m->layers + m->predict_depth; layer++) {
     const nxc_layer_spec *spec = nxc_model_layer(m, layer);
