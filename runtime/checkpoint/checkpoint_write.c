@@ -7,7 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RUN_BYTES = 1 << 20, BLOCK_BYTES = 8 << 20, SYNC_BYTES = 256 << 20 };
+enum {
+  RUN_BYTES = 1 << 20,
+  BLOCK_BYTES = 8 << 20,
+  TURNED_BYTES = 64 << 20,
+  LINES = 16,
+  SYNC_BYTES = 256 << 20
+};
 
 /* The layout of the file, and this rank's hold on it: bytes that follow each other are gathered into a run
  * and written together. */
@@ -146,31 +152,8 @@ static bool put_rows(writer *out, const nxr_safetensor *tensor, const nx_piece *
   return true;
 }
 
-/* Column by column: what is one below the other in the block stands side by side in the file. */
-static bool put_columns(writer *out, const nxr_safetensor *tensor, const nx_piece *piece,
-                        const nxr_span *spans, int64_t n) {
-  uint64_t size = nx_dtype_bits(tensor->dtype) / 8;
-  int64_t first = INT64_MAX, end = 0;
-  for (int64_t i = 0; i < n; i++) {
-    if (spans[i].n > 0 && spans[i].column < first) first = spans[i].column;
-    if (spans[i].n > 0 && spans[i].column + spans[i].n > end) end = spans[i].column + spans[i].n;
-  }
-  for (int64_t column = first; column < end; column++) {
-    for (int64_t i = 0; i < n; i++) {
-      if (column < spans[i].column || column >= spans[i].column + spans[i].n) continue;
-      const uint8_t *from = (const uint8_t *)spans[i].address + (uint64_t)(column - spans[i].column) * size;
-      uint64_t element = (uint64_t)(column * piece->logical_rows + spans[i].row);
-      if (!put(out, from, size, tensor->offset + element * size)) return false;
-    }
-  }
-  return true;
-}
-
-static bool put_piece(writer *out, uint32_t index) {
-  const nxr_pieces *pieces = out->tensors->pieces;
-  const nx_piece *piece = &pieces->plan->pieces[index];
-  const nxr_safetensor *tensor = out->of_tensor[out->tensors->of_piece[index]];
-  if (tensor == NULL || !nxr_tensors_writes(out->tensors, out->part->content, index)) return true;
+static bool put_by_rows(writer *out, uint32_t index, const nxr_safetensor *tensor) {
+  const nx_piece *piece = &out->tensors->pieces->plan->pieces[index];
   int64_t row_bytes = piece->columns * (int64_t)(nx_dtype_bits(tensor->dtype) / 8),
           n_rows = BLOCK_BYTES / row_bytes;
   if (n_rows < 1) n_rows = 1;
@@ -182,12 +165,128 @@ static bool put_piece(writer *out, uint32_t index) {
   for (int64_t row = 0; good && row < piece->rows; row += n_rows) {
     int64_t n = n_rows < piece->rows - row ? n_rows : piece->rows - row;
     gather(out, index, row, n, block, spans);
-    bool transposed = piece->n_dims == 2 && (piece->flags & NX_PIECE_TRANSPOSED);
-    good = transposed ? put_columns(out, tensor, piece, spans, n) : put_rows(out, tensor, piece, spans, n);
+    good = put_rows(out, tensor, piece, spans, n);
   }
   free(block);
   free(spans);
   return good;
+}
+
+/* ---- a piece that stands in the file transposed ---- */
+
+/* Some columns of all its rows, and LINES of them turned: what is one below the other in the block stands
+ * side by side in the file. */
+typedef struct turned {
+  uint64_t size; /* of an element */
+  int64_t n_rows, first, n; /* columns */
+  nxr_span *spans;          /* of the rows */
+  uint8_t *block;           /* [n_rows, n] */
+  uint8_t *lines;           /* [LINES, n_rows] */
+} turned;
+
+static bool has_column(const nxr_span *span, int64_t column) {
+  return column >= span->column && column < span->column + span->n;
+}
+
+/* The columns of the block, from memory or from what has been taken of it. */
+static void turned_read(const writer *out, nx_dtype dtype, const turned *t) {
+  const uint8_t *taken = out->taken;
+  for (int64_t i = 0; i < t->n_rows; i++) {
+    nxr_span part = t->spans[i];
+    if (part.n == 0) continue;
+    uint64_t n_bytes = (uint64_t)part.n * t->size;
+    int64_t end = part.column + part.n < t->first + t->n ? part.column + part.n : t->first + t->n;
+    int64_t before = part.column < t->first ? t->first - part.column : 0;
+    part.column += before;
+    part.n = end - part.column;
+    part.address = (uint8_t *)part.address + (uint64_t)before * t->size;
+    uint8_t *to = t->block + (uint64_t)(i * t->n + part.column - t->first) * t->size;
+    if (part.n > 0 && taken) memcpy(to, taken + (uint64_t)before * t->size, (uint64_t)part.n * t->size);
+    else if (part.n > 0) nxr_pieces_get(out->tensors->pieces, dtype, &part, to);
+    if (taken) taken += n_bytes;
+  }
+}
+
+static inline __attribute__((always_inline)) void turn_as(const turned *t, int64_t column, int64_t n,
+                                                           const uint64_t size) {
+  for (int64_t i = 0; i < t->n_rows; i++) {
+    const uint8_t *from = t->block + (uint64_t)(i * t->n + column) * size;
+    for (int64_t line = 0; line < n; line++)
+      memcpy(t->lines + (uint64_t)(line * t->n_rows + i) * size, from + (uint64_t)line * size, size);
+  }
+}
+
+/* Columns [column, column + n) of the block; those of a row lie in one line of a cache. */
+static void turn_lines(const turned *t, int64_t column, int64_t n) {
+  switch (t->size) {
+  case 2: turn_as(t, column, n, 2); return;
+  case 4: turn_as(t, column, n, 4); return;
+  default: turn_as(t, column, n, t->size);
+  }
+}
+
+/* A line, by the runs of rows that this rank has of it. */
+static bool put_line(writer *out, const nxr_safetensor *tensor, const nx_piece *piece, const turned *t,
+                     int64_t line, int64_t column) {
+  for (int64_t i = 0, end; i < t->n_rows; i = end) {
+    end = i + 1;
+    if (!has_column(&t->spans[i], column)) continue;
+    while (end < t->n_rows && has_column(&t->spans[end], column)) end++;
+    uint64_t element = (uint64_t)(column * piece->logical_rows + t->spans[i].row);
+    if (!put(out, t->lines + (uint64_t)(line * t->n_rows + i) * t->size, (uint64_t)(end - i) * t->size,
+             tensor->offset + element * t->size))
+      return false;
+  }
+  return true;
+}
+
+static bool put_columns(writer *out, const nxr_safetensor *tensor, const nx_piece *piece, const turned *t) {
+  for (int64_t column = 0; column < t->n; column += LINES) {
+    int64_t n = LINES < t->n - column ? LINES : t->n - column;
+    turn_lines(t, column, n);
+    for (int64_t line = 0; line < n; line++)
+      if (!put_line(out, tensor, piece, t, line, t->first + column + line)) return false;
+  }
+  return true;
+}
+
+static bool put_turned(writer *out, uint32_t index, const nxr_safetensor *tensor) {
+  const nxr_pieces *pieces = out->tensors->pieces;
+  const nx_piece *piece = &pieces->plan->pieces[index];
+  nxr_kind kind = nxr_tensors_kind(out->tensors, out->part->content, index);
+  turned t = {.size = nx_dtype_bits(tensor->dtype) / 8, .n_rows = piece->rows};
+  int64_t width = TURNED_BYTES / (t.n_rows * (int64_t)t.size), n_elements = 0;
+  if (width < LINES) width = LINES;
+  if (width > piece->columns) width = piece->columns;
+  t.spans = calloc((size_t)t.n_rows, sizeof *t.spans);
+  t.block = malloc((size_t)(t.n_rows * width) * t.size);
+  t.lines = malloc((size_t)(t.n_rows * LINES) * t.size);
+  bool good = t.spans && t.block && t.lines;
+  if (!good) nxr_fault_set(out->fault, "out of memory");
+  for (int64_t i = 0; good && i < t.n_rows; i++) {
+    t.spans[i] = nxr_pieces_row(pieces, kind, index, i);
+    n_elements += t.spans[i].n;
+  }
+  int64_t start = nx_constant_value(pieces->plan, piece->column_start, pieces->rank, piece->chunk);
+  for (int64_t column = 0; good && column < piece->columns && n_elements > 0; column += width) {
+    t.first = start + column;
+    t.n = width < piece->columns - column ? width : piece->columns - column;
+    turned_read(out, nxr_pieces_dtype(pieces, kind, index), &t);
+    good = put_columns(out, tensor, piece, &t);
+  }
+  if (out->taken) out->taken += (uint64_t)n_elements * t.size;
+  free(t.spans);
+  free(t.block);
+  free(t.lines);
+  return good;
+}
+
+static bool put_piece(writer *out, uint32_t index) {
+  const nx_piece *piece = &out->tensors->pieces->plan->pieces[index];
+  const nxr_safetensor *tensor = out->of_tensor[out->tensors->of_piece[index]];
+  if (tensor == NULL || !nxr_tensors_writes(out->tensors, out->part->content, index)) return true;
+  bool transposed = piece->n_dims == 2 && (piece->flags & NX_PIECE_TRANSPOSED);
+  return transposed ? put_turned(out, index, tensor) : put_by_rows(out, index, tensor);
 }
 
 /* ---- the file ---- */
