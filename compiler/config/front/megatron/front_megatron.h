@@ -22,7 +22,9 @@ nxc_resolution nxc_megatron_resolve(nxc_document *document, const nxc_resolving 
  * checkpoint (checkpoint_args.h). */
 void nxc_megatron_prepare(struct nxc_binding *binding);
 
-/* What launches the training: `launch` (launcher.c); what torchrun does not know is reported. */
+/* Reports options that torchrun and Slurm do not have. */
+void nxc_megatron_check_launcher(nxc_arguments *to, const nxc_launch *launch);
+/* What launches the training: `launch`. Of torchrun and srun in front of it the later word counts. */
 void nxc_megatron_read_launcher(nxc_arguments *to, const nxc_launch *launch);
 /* A program of a relative, which may have several. */
 void nxc_megatron_put_program(nxc_arguments *to, const nxc_launch *launch, const char *name);

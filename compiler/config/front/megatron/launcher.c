@@ -7,79 +7,6 @@
 #include <ctype.h>
 #include <string.h>
 
-/* -- torchrun's own options: it stops at one that it does not have --------------------------------------- */
-
-/* With hyphens; torchrun takes _ for - in all of them, and the beginning of one. */
-static const char *const options[] = {"duplicate-stderr-filters",
-                                      "duplicate-stdout-filters",
-                                      "event-log-handler",
-                                      "help",
-                                      "local-addr",
-                                      "local-ranks-filter",
-                                      "log-dir",
-                                      "logs-specs",
-                                      "master-addr",
-                                      "master-port",
-                                      "max-restarts",
-                                      "module",
-                                      "monitor-interval",
-                                      "nnodes",
-                                      "no-python",
-                                      "node-rank",
-                                      "nproc-per-node",
-                                      "numa-binding",
-                                      "rdzv-backend",
-                                      "rdzv-conf",
-                                      "rdzv-endpoint",
-                                      "rdzv-id",
-                                      "redirects",
-                                      "role",
-                                      "run-path",
-                                      "shutdown-timeout",
-                                      "signals-to-handle",
-                                      "standalone",
-                                      "start-method",
-                                      "tee",
-                                      "use-env",
-                                      "virtual-local-rank"};
-enum { N_OPTIONS = sizeof options / sizeof *options };
-
-static bool is_torchrun(const char *word) {
-  static const char *const names[] = {"torchrun", "torch.distributed.run", "torch.distributed.launch"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    size_t n = strlen(names[i]), n_word = strlen(word);
-    bool ends = n_word >= n && strcmp(word + n_word - n, names[i]) == 0;
-    if (ends && (n_word == n || word[n_word - n - 1] == '/')) return true;
-  }
-  return false;
-}
-
-static bool is_option(const char *name) {
-  for (size_t i = 0; i < N_OPTIONS; i++)
-    if (strncmp(options[i], name, strlen(name)) == 0) return true;
-  return false;
-}
-
-/* Words that are no option are values, or belong to what is started. */
-static void check_launcher(nxc_arguments *to, const nxc_launch *launch) {
-  bool behind = false;
-  for (size_t i = 0; i < launch->n_in_front; i++) {
-    const nxc_launch_word *word = &launch->launcher.items[i];
-    bool option = behind && strncmp(word->text, "--", 2) == 0 && word->text[2] != '\0';
-    behind = behind || is_torchrun(word->text);
-    if (!option || word->unset != NULL) continue;
-    char *name = nxc_arena_strndup(to->arena, word->text + 2, strcspn(word->text + 2, "="));
-    for (char *c = name; *c != '\0'; c++)
-      if (*c == '_') *c = '-';
-    if (is_option(name)) continue;
-    const char *nearest = nxc_nearest(name, options, N_OPTIONS);
-    const char *fix = nearest ? nxc_arena_printf(to->arena, "did you mean --%s?", nearest)
-                              : "leave it out, or write it behind the program";
-    nxc_report(to->sink, "NX5924", NXC_SEVERITY_ERROR, word->at, fix, "torchrun has no option %.*s",
-               (int)strcspn(word->text, "="), word->text);
-  }
-}
-
 /* -- launch and environment ----------------------------------------------------------------------------- */
 
 static nxc_node *section_in(nxc_arguments *to, nxc_node *above, const char *name, nxc_span at) {
@@ -96,17 +23,28 @@ static nxc_node *section(nxc_arguments *to, const char *name, nxc_span at) {
   return section_in(to, to->map, name, at);
 }
 
-static void put_beside(nxc_arguments *to, nxc_node *map, const char *name, const nxc_launch_word *word,
-                       nxc_value value) {
-  if (nxc_node_child(map, name) != NULL) return;
+static void put_over(nxc_arguments *to, nxc_node *map, const char *name, const nxc_launch_word *word,
+                     nxc_value value) {
   nxc_value key = nxc_string_value(name, strlen(name));
-  nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at);
+  nxc_node *node = nxc_node_new(to->arena, NXC_NODE_SCALAR, word->at), *before = nxc_node_child(map, name);
   node->raw = word->text;
   node->raw_bytes = strlen(word->text);
   node->value = value;
   node->environment = word->from_environment;
   nxc_node_set_key(node, &key, name, word->at);
-  nxc_node_append(to->arena, map, node);
+  if (before != NULL) *before = *node;
+  else nxc_node_append(to->arena, map, node);
+}
+
+static void put_beside(nxc_arguments *to, nxc_node *map, const char *name, const nxc_launch_word *word,
+                       nxc_value value) {
+  if (nxc_node_child(map, name) == NULL) put_over(to, map, name, word, value);
+}
+
+/* Of what the command itself says the last counts, and behind it what Slurm is told. */
+static void put_launcher(nxc_arguments *to, nxc_node *map, const char *name, const nxc_launch_word *word,
+                         nxc_value value, bool in_front) {
+  (in_front ? put_over : put_beside)(to, map, name, word, value);
 }
 
 /* And is none that torchrun takes: 1e3, 0x10, 1.5, but neither gpu nor 1:4. */
@@ -143,7 +81,8 @@ static bool is_number_of_ranks(nxc_arena *arena, const char *name, const char *t
 
 /* Options of whatever launches it, for those who compare two files. What is JSON may hold passwords, and is
  * shown as little as the environment. */
-static void keep_options(nxc_arguments *to, const nxc_launch_words *words) {
+static void keep_options(nxc_arguments *to, const nxc_launch *launched) {
+  const nxc_launch_words *words = &launched->launcher;
   for (size_t i = 0; i < words->n_items; i++) {
     const char *text = words->items[i].text, *equals = strchr(text, '=');
     if (text[0] != '-' || text[1 + (text[1] == '-')] == '\0' || words->items[i].unset != NULL) continue;
@@ -161,7 +100,8 @@ static void keep_options(nxc_arguments *to, const nxc_launch_words *words) {
     nxc_value shown = behind || equals ? nxc_string_value(value.text, strlen(value.text))
                                        : (nxc_value){.kind = NXC_BOOL, .boolean = true};
     nxc_node *launch = section(to, "launch", value.at);
-    put_beside(to, section_in(to, launch, "options", value.at), name, &value, shown);
+    nxc_node *kept = section_in(to, launch, "options", value.at);
+    put_launcher(to, kept, name, &value, shown, i < launched->n_in_front);
   }
 }
 
@@ -169,8 +109,8 @@ static void keep_options(nxc_arguments *to, const nxc_launch_words *words) {
  * stands behind it. */
 void nxc_megatron_read_launcher(nxc_arguments *to, const nxc_launch *launch) {
   const nxc_launch_words *words = &launch->launcher;
-  check_launcher(to, launch);
-  keep_options(to, words);
+  nxc_megatron_check_launcher(to, launch);
+  keep_options(to, launch);
   for (size_t i = 0; i < words->n_items; i++) {
     const char *text = words->items[i].text, *equals = strchr(text, '=');
     char *name = nxc_arena_strndup(to->arena, text, equals ? (size_t)(equals - text) : strlen(text));
@@ -184,7 +124,8 @@ void nxc_megatron_read_launcher(nxc_arguments *to, const nxc_launch *launch) {
     for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
       if (strcmp(name, names[j].name) != 0 || value.from_environment) continue;
       if (nxc_text_to_int(to->arena, value.text, &number) && number.digits == NULL && number.integer > 0)
-        put_beside(to, section(to, "launch", value.at), names[j].key, &value, number);
+        put_launcher(to, section(to, "launch", value.at), names[j].key, &value, number,
+                     i < launch->n_in_front);
       else if (names[j].of_torchrun && looks_like_number(&value))
         nxc_report(to->sink, "NX5907", NXC_SEVERITY_ERROR, value.at, "write a number from 1 on",
                    "torchrun's --%s needs an integer above 0, and %s is none", name, value.text);

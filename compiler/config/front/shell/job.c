@@ -32,15 +32,16 @@ static void read_line(nxc_shell *s, const nxc_text *line) {
   }
 }
 
+/* The last line that says something counts, so they are read from the last on. */
 void nxc_shell_read_job(nxc_shell *s, const nxc_text *text) {
   static const char mark[] = "#SBATCH ";
   size_t n_mark = sizeof mark - 1;
-  for (size_t from = 0, i = 0; i <= text->n_bytes; i++) {
-    if (i < text->n_bytes && text->bytes[i] != '\n') continue;
-    nxc_text line = nxc_text_part(text, from, i - from);
+  for (size_t end = text->n_bytes, i = text->n_bytes + 1; i-- > 0;) {
+    if (i > 0 && text->bytes[i - 1] != '\n') continue;
+    nxc_text line = nxc_text_part(text, i, end - i);
     bool marked = line.n_bytes > n_mark && memcmp(line.bytes, mark, n_mark) == 0;
     if (marked) line = nxc_text_part(&line, n_mark, line.n_bytes);
     if (marked) read_line(s, &line);
-    from = i + 1;
+    end = i > 0 ? i - 1 : 0;
   }
 }
