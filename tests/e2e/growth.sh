@@ -31,16 +31,16 @@ near() { # SHARE OF-LOSSES OF-NORMS: of the files `one` and `other`, 8 steps eac
 }
 
 # Weights that stay, and the first two batches again and again.
-plan on 1 0 4 4 ''
-plan again 1 0 5 4 ''
-"$nxcfg" plan again.yaml --set data.repeat_batches=2 --set schedule.epochs=2 -o again.bin >out 2>&1
-expect 'a run that reads on' 0 'step 4/4' "$nxrun" on.bin --dir on
-expect 'one that reads two batches, twice' 0 'step 4/4' "$nxrun" again.bin --dir again
-numbers on 1 2 >one && cat one one >other && numbers again 1 4 | cmp - other >out
+plan ahead 1 0 4 4 ''
+plan repeats 1 0 5 4 ''
+"$nxcfg" plan repeats.yaml --set data.repeat_batches=2 --set schedule.epochs=2 -o repeats.bin >out 2>&1
+expect 'a run that reads on' 0 'step 4/4' "$nxrun" ahead.bin --dir ahead
+expect 'one that reads two batches, twice' 0 'step 4/4' "$nxrun" repeats.bin --dir repeats
+numbers ahead 1 2 >one && cat one one >other && numbers repeats 1 4 | cmp - other >out
 report 'it reads the first two' $?
-expect 'and goes on with them' 0 'step 3/4' "$nxrun" again.bin --dir later --stop-after 3
-expect 'where it was' 0 'step 4/4' "$nxrun" again.bin --dir later --resume
-numbers later 1 4 | cmp - other >out
+expect 'and goes on with them' 0 'step 3/4' "$nxrun" repeats.bin --dir part --stop-after 3
+expect 'where it was' 0 'step 4/4' "$nxrun" repeats.bin --dir part --resume
+numbers part 1 4 | cmp - other >out
 report 'with the batch whose turn it is' $?
 
 # Weights that stay: a step is worth what a step with the same sequences is in a run of another size.
