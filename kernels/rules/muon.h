@@ -5,7 +5,12 @@
 #define KERNELS_RULES_MUON_H
 
 #include "kernels/rules/step.h"
+#include "schema/bf16.h"
 #include "schema/muon_scale.h"
+
+static inline real rule_muon_rounded(real x) {
+  return (real)nx_bf16_to_float(nx_bf16_from_float((float)x));
+}
 
 /* Of muon: the mean of gradients, and the direction that is made orthogonal. */
 static inline void rule_muon_direction(const rule_step *step, real *restrict m, const real *restrict g,
@@ -14,13 +19,15 @@ static inline void rule_muon_direction(const rule_step *step, real *restrict m, 
              rest = (real)(1 - step->number[NX_muon_momentum]);
   const real scale = (real)step->scale;
   const bool nesterov = step->number[NX_muon_nesterov] != 0;
+  const bool rounded = step->number[NX_muon_rounded_update] != 0;
   const real of_gradient = nesterov ? rest : 0, of_mean = nesterov ? momentum : 1;
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
     real mean = momentum * m[i] + rest * gradient;
     m[i] = mean;
-    direction[i] = of_gradient * gradient + of_mean * mean;
+    const real update = of_gradient * gradient + of_mean * mean;
+    direction[i] = rounded ? rule_muon_rounded(update) : update;
   }
 }
 
@@ -35,9 +42,12 @@ static inline void rule_muon_apply(const rule_step *step, double scale, real *re
                                    const real *restrict update, int64_t n) {
   const real rate = (real)(step->lr * scale), kept = (real)(1 - step->lr * step->decay);
   const bool cautious = step->number[NX_muon_cautious_decay] != 0;
+  const bool rounded = step->number[NX_muon_rounded_update] != 0;
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++)
-    p[i] = (cautious && update[i] * p[i] < 0 ? p[i] : p[i] * kept) - rate * update[i];
+  for (int64_t i = 0; i < n; i++) {
+    const real x = rounded ? rule_muon_rounded(update[i]) : update[i];
+    p[i] = (cautious && x * p[i] < 0 ? p[i] : p[i] * kept) - rate * x;
+  }
 }
 
 /* The second moment of each element of the update x. */

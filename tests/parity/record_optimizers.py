@@ -90,10 +90,15 @@ COEFFICIENTS = [
       (2.4418906, -1.2764040, 0.0), (2.2230472, -0.9630650, 0.0)], False)]
 
 
-def orthogonal(g, state, momentum, nesterov, ns_steps, ns_coefficients):
+def stored(x, rounded):
+    return torch.from_numpy(np.ascontiguousarray(x)).bfloat16().double().numpy() if rounded else x
+
+
+def orthogonal(g, state, momentum, nesterov, ns_steps, ns_coefficients, rounded_update):
     """torch.optim.Muon, whose iteration is in bf16, in float64."""
     m = state["m"] = momentum * state.get("m", 0) + (1 - momentum) * g
     x = (1 - momentum) * g + momentum * m if nesterov else m
+    x = stored(x, rounded_update)
     rows, columns = g.shape
     x = (x.T if rows > columns else x) / max(np.linalg.norm(x), 1e-7)
     table, last_stays = COEFFICIENTS[ns_coefficients]
@@ -101,7 +106,7 @@ def orthogonal(g, state, momentum, nesterov, ns_steps, ns_coefficients):
         a, b, c = table[min(i, len(table) - 1) if last_stays else i % len(table)]
         gram = x @ x.T
         x = a * x + (b * gram + c * gram @ gram) @ x
-    return x.T if rows > columns else x
+    return stored(x.T if rows > columns else x, rounded_update)
 
 
 def muon_scale(p, update_scale, update_factor):
@@ -413,11 +418,12 @@ def cases():
     ada = {**box, "decay_rate": -0.8, "clip_threshold": 1.0}
     yield "adafactor", {**ada, "scale_parameter": 0, "relative_step": 0, "warmup_init": 0}, 1e-2, 0.1, adafactor, None
     yield "adafactor", {**ada, "scale_parameter": 1, "relative_step": 1, "warmup_init": 1}, 1e-2, 0.1, adafactor, None
-    plain = {**box, "momentum": 0.95, "ns_steps": 5, "cautious_decay": 0}
+    plain = {**box, "momentum": 0.95, "ns_steps": 5, "cautious_decay": 0, "rounded_update": 0}
     tall = {**plain, "nesterov": 1, "update_scale": 1, "update_factor": 1.0, "ns_coefficients": 0}
     spectral = {**plain, "nesterov": 0, "update_scale": 2, "update_factor": 0.2, "ns_coefficients": 1}
     yield "muon", tall, 1e-2, 0.1, muon, None
     yield "muon", spectral, 1e-2, 0.1, muon, None
+    yield "muon", {**tall, "rounded_update": 1}, 1e-4, 0.1, muon, None  # a border of bf16 is a step of this rate
     for index in range(2, len(COEFFICIENTS)):
         steps = {4: 6, 2: 10, 5: 12}.get(index, 5)
         yield "muon", {**tall, "ns_coefficients": index, "ns_steps": steps, "cautious_decay": index % 2}, 1e-2, 0.1, muon, None

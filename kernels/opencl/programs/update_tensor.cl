@@ -62,6 +62,7 @@ static float squared(float x) {
 #define X_NEXT (ROOM + (1 - call.round % 2) * N)
 #define SQUARE (ROOM + 2 * N)
 #define MIXED (SQUARE + LEAST * LEAST)
+#define AS_STORED(x) (A_rounded_update ? nx_bf16_to_float(nx_bf16_from_float(x)) : (x))
 #define TURNED(i) (ROWS > COLUMNS ? (i) % COLUMNS * ROWS + (i) / COLUMNS : (i))
 
 kernel void muon_direction(OPERANDS) {
@@ -69,7 +70,7 @@ kernel void muon_direction(OPERANDS) {
   if (i >= N || SKIPPED) return;
   float momentum = (float)A_momentum, rest = (float)REST(momentum), gradient = SCALED(i);
   float mean = momentum * STATE_0(i) + rest * gradient;
-  ROOM[TURNED(i)] = A_nesterov ? rest * gradient + momentum * mean : mean;
+  ROOM[TURNED(i)] = AS_STORED(A_nesterov ? rest * gradient + momentum * mean : mean);
   BOX_OF(i);
   if (box >= 0) SET_Y1(box, mean);
 }
@@ -169,6 +170,7 @@ kernel void muon_store(OPERANDS) {
   else update *= (float)(AT_STEP->sums[1] / sqrt((double)AT_LEAST(second)));
   if (box >= 0) SET_Y2(box, second);
 #endif
+  update = AS_STORED(update);
   bool spared = A_cautious_decay && update * old < 0;
   if (box >= 0) SET_Y0(box, (spared ? old : old * kept) - rate * update);
 }
