@@ -126,6 +126,7 @@ static void read_layout(const nxc_layout *l, nxc_sizes *z) {
 }
 
 static void read_batch(const nxc_training *t, nxc_sizes *z) {
+  z->whole_logits = t->objective.kind == NX_OBJECTIVE_KTO;
   z->sequence = (double)t->model.sequence;
   z->micro_batch = (double)t->batch.micro;
   z->micro_batches = (double)t->batch.n_micro;

@@ -52,6 +52,7 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(tensor_back, 1, "exchanges of tensor-parallel ranks backward, for each one forward")                 \
   TRAIT(hides_inputs, 0, "1 where inputs' gradients are summed beneath the products of weights' gradients")  \
   TRAIT(tensor_copies, 0, "1 where what tensor-parallel ranks gather and scatter is copied once more")       \
+  TRAIT(references, 0, "models that go forward for each micro-batch beside the one that is trained")         \
   TRAIT(copies_gathered, 1, "0 where what is gathered, and gradients, lie where they are read and sent")     \
   TRAIT(gathers_once, 0, "1 where what is divided is gathered once a step, not for each micro-batch")        \
   TRAIT(reduces_once, 0, "1 where gradients are divided behind the last micro-batch, not behind each")       \

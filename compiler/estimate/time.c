@@ -139,8 +139,9 @@ static nxc_clock clock_of(const nxc_system *system, const nxc_sizes *z, const nx
   return c;
 }
 
-static void add_passes(nxc_pass *to, const nxc_passes *of, double layers, bool back) {
-  nxc_pass_add(to, &of->forward, layers);
+/* A reference model goes forward too, and never back. */
+static void add_passes(const nxc_clock *c, nxc_pass *to, const nxc_passes *of, double layers, bool back) {
+  nxc_pass_add(to, &of->forward, layers * (1 + c->traits.references));
   if (back) nxc_pass_add(to, &of->backward, layers);
 }
 
@@ -157,13 +158,13 @@ static nxc_pass micro_batch(const nxc_clock *c, bool back) {
     add_gathers(c, &mixture, experts, c->expert_shard);
   }
   nxc_pass p = {0};
-  add_passes(&p, &dense, z->stage_layers - z->stage_mixtures, back);
-  add_passes(&p, &mixture, z->stage_mixtures, back);
+  add_passes(c, &p, &dense, z->stage_layers - z->stage_mixtures, back);
+  add_passes(c, &p, &mixture, z->stage_mixtures, back);
   if (z->last) {
     nxc_passes out = nxc_output_layer(c);
-    add_passes(&p, &out, 1, back);
+    add_passes(c, &p, &out, 1, back);
     nxc_passes further = nxc_prediction(c);
-    add_passes(&p, &further, z->predicts, back);
+    add_passes(c, &p, &further, z->predicts, back);
   }
   if (z->pipeline > 1) {
     double bytes = z->compute_bytes * z->tokens * z->hidden / z->sequence_split;

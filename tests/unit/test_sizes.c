@@ -29,10 +29,10 @@ static reckoned reckon(const char *system, const char *more) {
   nxc_arena *arena = nxc_arena_new();
   const char *text = nxc_arena_printf(
       arena,
-      "mesh: {world: 4}\nbatch: {micro: 1, global: 4}\nschedule: {max_steps: 10}\n"
+      "mesh: {world: 4}\nbatch: {micro: %d, global: 8}\nschedule: {max_steps: 10}\n"
       "model: {layers: 2, hidden: 64, heads: 4, kv_heads: 2, head_dim: 16, ffn_hidden: 128, vocab: 512,\n"
       "  vocab_divisor: 1, sequence: 32, activation: swiglu, tied_embeddings: false, bias: false}\n%s\n",
-      more);
+      strstr(more, "kto") ? 2 : 1, more);
   nxc_request request = {
       .file = "a.yaml", .text = nxc_source_new(arena, "a.yaml", text, strlen(text)), .dialect = "nx"};
   nxc_sink *sink = nxc_sink_new(arena);
@@ -143,6 +143,14 @@ static void preferences_are_pairs_and_may_need_a_second_model(void **state) {
            sft = reckon("neox", "optimizer: {lr: 1e-3}\nalignment: {strategy: sft}");
   expect("tokens of a pair", one.sizes.tokens, 2.0 * SEQUENCE);
   expect("tokens of a sample", sft.sizes.tokens, SEQUENCE);
+  reckoned kto = reckon("neox", "optimizer: {lr: 1e-3}\nalignment: {strategy: kto, reference_model: true}"),
+           head = reckon("neox", "optimizer: {lr: 1e-3}\nalignment: {strategy: reward}");
+  expect("tokens of two answers", kto.sizes.tokens, 2.0 * SEQUENCE);
+  expect("log-probabilities of all words", kto.sizes.whole_logits, 1);
+  expect("and of a part of them", two.sizes.whole_logits, 0);
+  expect("a head of values", head.sizes.outputs, 1);
+  nxc_arena_free(kto.arena);
+  nxc_arena_free(head.arena);
   expect("the reference", two.memory.parts[NXC_PART_PARAMETERS], 2 * one.memory.parts[NXC_PART_PARAMETERS]);
   nxc_arena_free(one.arena);
   nxc_arena_free(two.arena);
