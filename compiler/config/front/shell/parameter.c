@@ -107,6 +107,11 @@ static void find_value(nxc_shell *s, const nxc_shell_parameter *p, const nxc_she
 static void find_outside(nxc_shell *s, const nxc_shell_parameter *p, const nxc_text *written, bool minds,
                          found *to) {
   size_t at = written->n_bytes ? written->origins[0] : 0;
+  nxc_text of_job;
+  if (p->all == '\0' && getenv(p->name) == NULL && nxc_shell_job_value(s, p->name, at, &of_job)) {
+    add(s, to, "0", of_job);
+    return;
+  }
   const char *value = nxc_shell_read_environment(s, p->name, at, minds && p->op != '+');
   if (minds || s->testing) *nxc_names_slot(s->expected, p->name, strlen(p->name)) = s;
   if (value != NULL && p->all == '\0')

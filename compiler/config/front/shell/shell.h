@@ -282,6 +282,8 @@ void nxc_shell_keep_path(nxc_shell *s, const nxc_text *word);
 nxc_launch_words nxc_shell_enter_job(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
 /* #SBATCH lines of a text. */
 void nxc_shell_read_job(nxc_shell *s, const nxc_text *text);
+/* What Slurm gives a variable, as the job was told; false: that is not known. */
+bool nxc_shell_job_value(nxc_shell *s, const char *variable, size_t at, nxc_text *value);
 
 /* -- launch.c */
 void nxc_shell_launch(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words, size_t n_words);
