@@ -141,16 +141,16 @@ kernel void preference(OPERANDS) {
   long n = XN(0), rows = alone ? 1 : 2;
   if (get_global_id(0) != 0) return;
   for (int i = 0; i < N_METRICS; i++) found[i] = 0;
-  for (int half = 0; alone && half < 2; half++) {
+  for (int side = 0; alone && side < 2; side++) {
     double present = 0;
-    for (long b = half * n / 2; b < half * n / 2 + n / 2; b++) {
+    for (long b = side * n / 2; b < side * n / 2 + n / 2; b++) {
       if (X1(b) == 0) continue;
       double by = REFERENCE(b) - X0(b), mean = REWARD(b, 1);
       present += 1, ratio += by, count += X1(b);
-      divergences[half] += fmax(by, 0.0);
-      weights[half] += mean > 0 ? A_desirable : mean < 0 ? A_undesirable : 0.0;
+      divergences[side] += fmax(by, 0.0);
+      weights[side] += mean > 0 ? A_desirable : mean < 0 ? A_undesirable : 0.0;
     }
-    if (present > 0) weights[half] /= present, divergences[half] /= present;
+    if (present > 0) weights[side] /= present, divergences[side] /= present;
   }
   for (long b = 0; b < n; b += rows) {
     const double sums[2] = {X0(b), X0(b + rows - 1)}, counts[2] = {X1(b), X1(b + rows - 1)};
