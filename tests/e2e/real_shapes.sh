@@ -65,7 +65,7 @@ shrink() {
   kto) micro=2 && set -- "$@" data.kind=completions ;;
   *) set -- "$@" data.kind=pairs ;;
   esac
-  [ $vocab = 250 ] || set -- "$@" "data.path=[$work/answers.jsonl]" "data.tokenizer=$work/tokenizer" 'data.document_tokens=[32]'
+  [ $vocab = 250 ] || set -- "$@" "data.prepared=$work/prepared" "data.path=[$work/answers.jsonl]" "data.tokenizer=$work/tokenizer" 'data.document_tokens=[32]'
   set -- "$@" mesh.world="$2" mesh.tensor="$(two "$1" tensor)" mesh.pipeline="$(two "$1" pipeline)" \
     mesh.virtual_pipeline="$(two "$1" virtual_pipeline)" mesh.context="$(two "$1" context)" mesh.expert="$(two "$1" expert)" \
     batch.micro=$micro batch.global=8 \
