@@ -218,8 +218,6 @@ static nx_workspace cpu_grouped(const sized *s) {
 
 /* ---- sums ---- */
 
-enum { CPU_BLOCK = 16384, DEVICE_BLOCK = 4096, COLUMN_ROWS = 64 };
-
 static nx_workspace cpu_norm_grad(const sized *s) {
   return exactly(2 * vectors(last_dim(s, 1)) * s->n_threads * sizeof(float));
 }
@@ -232,20 +230,20 @@ static nx_workspace cpu_table_grad(const sized *s) {
 }
 
 static nx_workspace cpu_squares(const sized *s) {
-  return exactly((elements(s, 0) + CPU_BLOCK - 1) / CPU_BLOCK * sizeof(double));
+  return exactly((elements(s, 0) + NX_CPU_BLOCK - 1) / NX_CPU_BLOCK * sizeof(double));
 }
 
 static nx_workspace device_squares(const sized *s) {
-  return exactly((elements(s, 0) + DEVICE_BLOCK - 1) / DEVICE_BLOCK * sizeof(double));
+  return exactly((elements(s, 0) + NX_DEVICE_BLOCK - 1) / NX_DEVICE_BLOCK * sizeof(double));
 }
 
 static nx_workspace device_bits(const sized *s) {
-  return exactly((elements(s, s->op->n_in) + DEVICE_BLOCK - 1) / DEVICE_BLOCK * sizeof(double));
+  return exactly((elements(s, s->op->n_in) + NX_DEVICE_BLOCK - 1) / NX_DEVICE_BLOCK * sizeof(double));
 }
 
 static nx_workspace device_columns(const sized *s) {
   uint64_t n = last_dim(s, 0), rows = n ? elements(s, 0) / n : 0;
-  return exactly((rows + COLUMN_ROWS - 1) / COLUMN_ROWS * n * 2 * sizeof(float));
+  return exactly((rows + NX_DEVICE_ROWS - 1) / NX_DEVICE_ROWS * n * 2 * sizeof(float));
 }
 
 static nx_workspace device_tokens(const sized *s) {

@@ -10,6 +10,8 @@
 #include "schema/targets.h"
 
 enum { NX_WORKSPACE_USUAL = 64 << 20, NX_WORKSPACE_SPARE = 32 << 20 };
+/* Elements that are summed together, and on a device rows of them. */
+enum { NX_CPU_BLOCK = 16384, NX_DEVICE_BLOCK = 4096, NX_DEVICE_ROWS = 64 };
 
 /* An operand, or what an attribute has where it is a number of the plan. */
 typedef struct nx_sized_operand {

@@ -85,6 +85,8 @@ extern const cpu_table cpu_table_avx2, cpu_table_avx512, cpu_table_avx512bf16, c
 void *cpu_keep(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault);
 /* Makes device->scratch at least that large. Its address may change at every bind: read it when running. */
 bool cpu_reserve(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault);
+/* What schema/workspace.c says of the operator. */
+bool cpu_reserve_said(nxk_kernel *kernel, nxk_fault *fault);
 /* Whether cpu_reserve would succeed. */
 bool cpu_fits(const nxk_device *device, uint64_t n_bytes);
 /* Memory that oneDNN holds for us. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend's table: one device per rank, host memory, kernels that run at once. */
 #include "kernels/cpu/cpu.h"
+#include "kernels/sized.h"
 #include "schema/plan.h"
 
 #include <omp.h>
@@ -99,6 +100,12 @@ bool cpu_reserve(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fau
   if (!device->scratch) return cpu_fail(fault, "%s: no memory for %.1f MiB", what, (double)n_bytes / 1048576);
   device->scratch_bytes = n_bytes;
   return true;
+}
+
+bool cpu_reserve_said(nxk_kernel *kernel, nxk_fault *fault) {
+  const nx_sized_operator sized = nxk_sized(&kernel->operator);
+  uint64_t n_bytes = nx_workspace_of(&sized, NX_TARGET_CPU_AVX2, kernel->device->n_threads).most;
+  return cpu_reserve(kernel->device, n_bytes, nx_op_find(kernel->operator.op)->name, fault);
 }
 
 static void device_close(nxk_device *device) {

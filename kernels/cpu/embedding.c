@@ -154,14 +154,8 @@ static void scatter_run(const nxk_device *device, const scatter *s, const scatte
   }
 }
 
-static bool scatter_bind(nxk_kernel *kernel, int64_t n_pairs, nxk_fault *fault) {
-  return cpu_reserve(kernel->device, 2 * (uint64_t)n_pairs * sizeof(scatter_pair), "embedding gradient",
-                     fault);
-}
-
 bool CPU_NAME(cpu_embedding_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  return CPU_NAME(cpu_embedding_bind)(kernel, fault) &&
-         scatter_bind(kernel, cpu_rows(cpu_in(kernel, 1)), fault);
+  return CPU_NAME(cpu_embedding_bind)(kernel, fault) && cpu_reserve_said(kernel, fault);
 }
 
 void CPU_NAME(cpu_embedding_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -182,7 +176,7 @@ void CPU_NAME(cpu_embedding_grad)(const nxk_kernel *kernel, const nxk_frame *fra
 
 bool CPU_NAME(cpu_position_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   return cpu_is_real(cpu_in(kernel, 0)) && cpu_is_real(cpu_out(kernel, 0)) &&
-         cpu_in(kernel, 1)->dtype == NX_i32 && scatter_bind(kernel, cpu_rows(cpu_in(kernel, 0)), fault);
+         cpu_in(kernel, 1)->dtype == NX_i32 && cpu_reserve_said(kernel, fault);
 }
 
 void CPU_NAME(cpu_position_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {

@@ -160,12 +160,10 @@ void CPU_NAME(cpu_moe_route)(const nxk_kernel *kernel, const nxk_frame *frame) {
 }
 
 bool CPU_NAME(cpu_moe_route_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  int64_t n_experts = cpu_in(kernel, 1)->dims[2], k = cpu_in(kernel, 2)->dims[2];
   if (cpu_in(kernel, 0)->dtype != NX_f32 || cpu_in(kernel, 1)->dtype != NX_f32 ||
       cpu_in(kernel, 3)->dtype != NX_f32 || !cpu_is_real(cpu_out(kernel, 0)))
     return false;
-  uint64_t n_bytes = kernel->device->n_threads * (uint64_t)(4 * n_experts + 2 * k) * sizeof(double);
-  return cpu_reserve(kernel->device, n_bytes, "moe_route_grad", fault);
+  return cpu_reserve_said(kernel, fault);
 }
 
 void CPU_NAME(cpu_moe_route_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {

@@ -258,10 +258,7 @@ static void backward_run(const nxk_kernel *kernel, const nxk_frame *frame, const
 }
 
 bool CPU_NAME(cpu_norm_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  if (!CPU_NAME(cpu_bind_real)(kernel, fault)) return false;
-  uint64_t stride = ((uint64_t)cpu_columns(cpu_in(kernel, 1)) + 15) / 16 * 16;
-  return cpu_reserve(kernel->device, 2 * stride * kernel->device->n_threads * sizeof(float), "norm gradient",
-                     fault);
+  return CPU_NAME(cpu_bind_real)(kernel, fault) && cpu_reserve_said(kernel, fault);
 }
 
 static norm_backward backward_of(const nxk_kernel *kernel, const nxk_frame *frame) {

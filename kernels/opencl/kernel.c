@@ -4,6 +4,7 @@
 #include "kernels/opencl/product.h"
 
 #include "kernels/moe.h"
+#include "kernels/sized.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,7 +77,8 @@ static bool add_launch(nxk_device *device, nxk_kernel *kernel, cl_program progra
 
 static bool bind_row(nxk_device *device, const ocl_row *row, const nxk_operator *operator, nxk_kernel ** out,
                      nxk_fault *fault) {
-  uint64_t n_bytes = row->scratch ? row->scratch(operator) : 0;
+  const nx_sized_operator sized = nxk_sized(operator);
+  uint64_t n_bytes = nx_workspace_of(&sized, NX_TARGET_OPENCL, 1).most;
   if (!ocl_room_reserve(device, &device->scratch, n_bytes, fault)) return false;
   cl_program program = ocl_program_of(device, row, operator, fault);
   nxk_kernel *kernel = program ? calloc(1, sizeof *kernel) : NULL;

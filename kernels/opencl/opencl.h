@@ -14,7 +14,7 @@
 #define OPENCL_OPENCL_H
 
 #define CL_TARGET_OPENCL_VERSION 120
-#include "kernels/backend.h"
+#include "kernels/sized.h"
 
 #include <CL/cl.h>
 #include <stdio.h>
@@ -47,7 +47,6 @@ typedef struct ocl_launch {
 typedef struct ocl_row {
   const char *file; /* NULL: the backend has no kernels for the operator */
   ocl_launch launches[OCL_MAX_LAUNCHES + 1];
-  uint64_t (*scratch)(const nxk_operator *operator);                                  /* bytes; NULL: none */
   void (*define)(FILE *text, const nxk_device *device, const nxk_operator *operator); /* more of the text */
   uint32_t (*rounds)(const nxk_operator *operator);                                   /* NULL: one */
 } ocl_row;

@@ -64,7 +64,6 @@ static const ocl_row product_row = {"product",
                                      {"widen_b", OCL_COUNTED, 0, 0, wide_b_groups, false},
                                      {"CLBlast", OCL_LIBRARY, 0, 0, NULL, false},
                                      {"narrow", OCL_COUNTED, 0, 0, wide_y_groups, false}},
-                                    wide_bytes,
                                     product_define,
                                     NULL};
 

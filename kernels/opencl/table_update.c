@@ -9,14 +9,8 @@
 #pragma GCC diagnostic ignored "-Wunknown-pragmas" /* that ask for vectors */
 typedef double real;
 #include "kernels/rules/muon.h"
-#include "schema/soap_room.h"
 
 /* ---- elements ---- */
-
-/* struct rule_step */
-static uint64_t update_scratch(const nxk_operator *operator) {
-  return (3 * (uint64_t)operator->n_attrs + 16) * sizeof(double);
-}
 
 /* Elements that an item updates. */
 enum { UPDATE_ELEMENTS = 32 };
@@ -93,21 +87,6 @@ static uint64_t block_items(const nxk_device *device, const nxk_operator *operat
   return ocl_ceil(ocl_ceil(n, NX_DYNAMIC8_BLOCK), device->local);
 }
 
-/* struct step_values, and the most that a rule keeps: muon's two matrices and two squares, and what the
- * adaptive one knows of rows or columns. */
-static uint64_t tensor_scratch(const nxk_operator *operator) {
-  uint64_t rows = (uint64_t)whole_rows(operator), columns = (uint64_t)whole_columns(operator);
-  uint64_t least = rows < columns ? rows : columns;
-  uint64_t squares = is_muon(operator) ? rows * columns + 2 * least * least + rows + columns : 0;
-  return 8 * sizeof(double) + (rows * columns + squares + rows + columns) * sizeof(float);
-}
-
-/* struct step_values, p, moments and gradient, both factors, and room. */
-static uint64_t soap_scratch(const nxk_operator *operator) {
-  int64_t m = whole_rows(operator), n = whole_columns(operator);
-  return 8 * sizeof(double) + (uint64_t)(4 * m * n + 2 * m * m + 2 * n * n + soap_room(m, n)) * sizeof(float);
-}
-
 static uint64_t muon_square_tiles(const nxk_device *device, const nxk_operator *operator) {
   int64_t rows = whole_rows(operator), columns = whole_columns(operator),
           least = rows < columns ? rows : columns;
@@ -143,7 +122,7 @@ static uint32_t muon_rounds(const nxk_operator *operator) {
          {"sm3_columns", OCL_COUNTED, 0, 0, whole_column_items, false},                                      \
          WHOLE("sm3_store"),                                                                                 \
          COPY_LAST(n_outputs)},                                                                              \
-        tensor_scratch, tensor_define, NULL                                                                  \
+        tensor_define, NULL                                                                  \
   }
 
 #define ORTHOGONAL                                                                                           \
@@ -155,7 +134,6 @@ static const ocl_row muon_row = {"update_tensor",
                                  {ORTHOGONAL,
                                   WHOLE("muon_store"),
                                   COPY_LAST(3)},
-                                 tensor_scratch,
                                  tensor_define,
                                  muon_rounds};
 static const ocl_row adaptive_muon_row = {"update_tensor",
@@ -164,7 +142,6 @@ static const ocl_row adaptive_muon_row = {"update_tensor",
                                            {"muon_kept", OCL_ONE, 0, 0, NULL, false},
                                            WHOLE("muon_store"),
                                            COPY_LAST(4)},
-                                          tensor_scratch,
                                           tensor_define,
                                           muon_rounds};
 static const ocl_row novograd_row = {"update_tensor",
@@ -174,7 +151,6 @@ static const ocl_row novograd_row = {"update_tensor",
                                       {"novograd_rate", OCL_ONE, 0, 0, NULL, false},
                                       WHOLE("novograd_store"),
                                       COPY_LAST(4)},
-                                     tensor_scratch,
                                      tensor_define,
                                      NULL};
 static const ocl_row sm3_row = SM3(3), sm3_momentum_row = SM3(4);
@@ -186,7 +162,6 @@ static const ocl_row adafactor_row = {"update_tensor",
                                        {"adafactor_rate", OCL_ONE, 0, 0, NULL, false},
                                        WHOLE("adafactor_store"),
                                        COPY_LAST(3)},
-                                      tensor_scratch,
                                       tensor_define,
                                       NULL};
 
@@ -195,21 +170,16 @@ static const ocl_row adamw_8bit_row = {"update_tensor",
                                         {"adamw_8bit_blocks", OCL_COUNTED, 0, 0, block_items, false},
                                         WHOLE("adamw_8bit_store"),
                                         COPY_LAST(4)},
-                                       tensor_scratch,
                                        tensor_define,
                                        NULL};
 
 static const ocl_row soap_row = {"update_tensor",
                                  {STEP_FIRST, {"soap_step", OCL_ONE, 0, 0, NULL, false}, COPY_LAST(6)},
-                                 soap_scratch,
                                  tensor_define,
                                  NULL};
 
-static const ocl_row element_row = {"update",
-                                    {STEP_FIRST, {"update", OCL_COUNTED, 0, 0, update_groups, false}},
-                                    update_scratch,
-                                    update_define,
-                                    NULL};
+static const ocl_row element_row = {
+    "update", {STEP_FIRST, {"update", OCL_COUNTED, 0, 0, update_groups, false}}, update_define, NULL};
 
 const ocl_row *ocl_update_row(nx_op op) {
   switch (op) {

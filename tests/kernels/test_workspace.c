@@ -1,30 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What schema/workspace.c says of an operator is what its kernels reserve: of every operator of operators.txt
- * as it is and with longer extents, and of every update, of a whole tensor and of a part. On the cpu kernels
- * are bound; opencl's rows are asked without a device. usage: test_workspace operators.txt */
+ * as it is and with longer extents, and of every update, of a whole tensor and of a part. OpenCL's kernels
+ * get what it says. usage: test_workspace operators.txt */
+#include "kernels/sized.h"
 #include "schema/optimizers.h"
-#include "schema/workspace.h"
 #include "tests/kernels/records.h"
 #include "tests/tap.h"
-#ifdef WITH_OPENCL
-#include "kernels/opencl/opencl.h"
-#endif
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static nx_sized_operator sized_of(const nxk_operator *operator) {
-  nx_sized_operator s = {.op = operator->op, .n_in = operator->n_in, .n_out = operator->n_out};
-  for (uint32_t i = 0; i < operator->n_in + operator->n_out; i++) {
-    const nxk_tensor *x = &operator->args[i];
-    s.args[i] = (nx_sized_operand){.dtype = x->dtype, .n_dims = x->n_dims};
-    memcpy(s.args[i].dims, x->dims, sizeof x->dims);
-  }
-  for (uint32_t i = 0; i < operator->n_attrs; i++)
-    if (operator->attrs[i].kind == NXK_INT) s.attrs[i] = operator->attrs[i].integer;
-  return s;
-}
 
 static nxk_operator record_operation(const test_record *record, const record_operator *op,
                                      test_variant variant, int64_t times) {
@@ -72,7 +57,7 @@ static bool on_cpu(const nxk_operator *operator, nx_target target, uint32_t n_th
 
 static bool cpu_agrees(const nxk_operator *operator, uint32_t n_threads) {
   uint64_t reserved, spare = spare_of(operator);
-  nx_sized_operator sized = sized_of(operator);
+  nx_sized_operator sized = nxk_sized(operator);
   nx_workspace said = nx_workspace_of(&sized, NX_TARGET_CPU_AVX2, n_threads);
   if (!on_cpu(operator, NX_TARGET_CPU_AVX2, n_threads, 0, &reserved)) return true; /* ref has it */
   bool good = reserved <= said.most + spare && said.least <= reserved && said.least <= said.most;
@@ -85,21 +70,6 @@ static bool cpu_agrees(const nxk_operator *operator, uint32_t n_threads) {
   return good;
 }
 
-static bool device_agrees(const nxk_operator *operator) {
-#ifdef WITH_OPENCL
-  const ocl_row *row = ocl_row_of(operator);
-  nx_sized_operator sized = sized_of(operator);
-  nx_workspace said = nx_workspace_of(&sized, NX_TARGET_OPENCL, 1);
-  uint64_t reserved = row && row->scratch ? row->scratch(operator) : 0;
-  bool good = reserved <= said.most && said.least <= reserved + sizeof(double) * 4 * NX_MAX_ATTRS;
-  if (!good) say(operator, "opencl", reserved, said);
-  return good;
-#else
-  (void)operator;
-  return true;
-#endif
-}
-
 static bool record_agrees(const test_record *record) {
   bool good = true;
   for (uint32_t i = 0; i < record->n_operators; i++)
@@ -107,7 +77,7 @@ static bool record_agrees(const test_record *record) {
       for (int64_t times = 1; times <= 8; times += 7) {
         if (!record->variants[variant]) continue;
         nxk_operator operator= record_operation(record, &record->operators[i], variant, times);
-        good = cpu_agrees(&operator, 1) && cpu_agrees(&operator, 3) && device_agrees(&operator) && good;
+        good = cpu_agrees(&operator, 1) && cpu_agrees(&operator, 3) && good;
       }
   return good;
 }
@@ -157,7 +127,7 @@ static bool update_agrees(const nx_optimizer_row *rule) {
       bool parted = form & 1 && rule->kind != NX_ELEMENT && rule->op != NX_OP_soap;
       nxk_operator operator=
           update_of(rule, form & 2 ? NX_bf16 : NX_f32, extents[i][0], extents[i][1], parted);
-      good = cpu_agrees(&operator, 2) && device_agrees(&operator) && good;
+      good = cpu_agrees(&operator, 2) && good;
     }
   return good;
 }
