@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The families of operators of one target: for each a bind, which declines what it has no code for and
- * reserves scratch, and a run. Tables of the two targets are made from the same source (table.c). */
+ * reserves scratch, and a run. Tables of all targets are made from the same source (table.c). */
 #ifndef CPU_FAMILY_H
 #define CPU_FAMILY_H
 
