@@ -73,6 +73,12 @@ shrink() {
     model.sequence=64 model.max_positions=64 model.vocab=$vocab model.vocab_divisor=16 model.sliding_window=$window \
     optimizer.lr=1e-3 schedule.max_steps=20 schedule.warmup_steps=2 schedule.constant_steps=0 run.directory="$work/run"
   [ -z "$(value "$1" moe experts)" ] || set -- "$@" moe.experts=4 moe.ffn_hidden=32
+  [ "$(value "$1" moe top_k)" -le 2 ] 2>/dev/null || [ "$(there "$1" moe top_k)" = no ] || set -- "$@" moe.top_k=2
+  [ "$(there "$1" moe pattern)" = no ] || set -- "$@" "moe.pattern=\"[0]+[1]*$((layers - 1))\""
+  [ "$(there "$1" moe groups)" = no ] || set -- "$@" moe.groups=2 moe.top_groups=1
+  [ "$(there "$1" model latent_rank)" = no ] || set -- "$@" model.latent_rank=32 model.latent_rope_dim=8
+  [ "$(there "$1" model latent_query_rank)" = no ] || set -- "$@" model.latent_query_rank=32
+  [ "$(value "$1" attention ring)$(value "$1" attention ulysses)" != truetrue ] || set -- "$@" mesh.ulysses=2
   shift 2
   printf ' --set nx:%s' "$@"
 }
