@@ -230,7 +230,8 @@ static bool is_read_by(const nx_objective_row *objective, uint32_t sampler) {
 static bool check_rewards(const nx_checker *check, bool wanted) {
   const nx_plan *plan = check->plan;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_SOURCES]; i++)
-    if (!wanted && plan->strings[plan->sources[i].rewards] != '\0')
+    if (!nx_is_string(plan, plan->sources[i].rewards) ||
+        (!wanted && plan->strings[plan->sources[i].rewards] != '\0'))
       return nx_flaw(check, &plan->sources[i], "source %u has rewards, which nothing reads", i);
   return true;
 }
