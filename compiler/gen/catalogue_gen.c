@@ -91,11 +91,31 @@ static void write_exports(const gen_option *row) {
   printf("}, .n_exports = %u", row->exports_count);
 }
 
-static void write_option(const gen_catalogue *catalogue, const gen_option *row, size_t place) {
+/* The names of a dialect's rows, in their order, stand together: who looks for one that is none of this
+ * dialect's touches no row. */
+typedef struct names {
+  const char *dialect;
+  size_t offset; /* of the next row's */
+} names;
+
+static names write_names(const char *dialect, const char *const *of_rows, size_t n) {
+  printf("static const char names_of_%s[] =\n", dialect);
+  for (size_t i = 0; i < n; i++) printf("  \"%s\\000\"\n", of_rows[i]);
+  printf("  \"\";\nstatic const uint32_t name_at_of_%s[] = {", dialect);
+  for (size_t i = 0, at = 0; i < n; at += strlen(of_rows[i++]) + 1) printf("%zu, ", at);
+  puts("0};");
+  return (names){dialect, 0};
+}
+
+static void write_name(names *all, const char *name) {
+  printf("  {.name = names_of_%s + %zu", all->dialect, all->offset);
+  all->offset += strlen(name) + 1;
+}
+
+static void write_option(const gen_catalogue *catalogue, const gen_option *row, size_t place, names *all) {
   const gen_domain_texts texts = {row->type,  row->nullable, row->min,    row->max,
                               row->above, row->initial,  row->values, row->values_count};
-  fputs("  {.name = ", stdout);
-  gen_write_text(row->option);
+  write_name(all, row->option);
   printf(", .place = %zu", place);
   if (row->alias_of == NULL) gen_field_domain(catalogue->arena, &texts);
   if (row->sets_count > 0) {
@@ -135,35 +155,52 @@ static void write_options(const gen_catalogue *catalogue, const gen_file *file) 
   const gen_option **sorted = nxc_arena_array(catalogue->arena, file->n_rows, sizeof *sorted);
   for (unsigned i = 0; i < file->n_rows; i++) sorted[i] = (const gen_option *)file->rows + i;
   qsort(sorted, file->n_rows, sizeof *sorted, compare_options);
+  const char **texts = nxc_arena_array(catalogue->arena, file->n_rows, sizeof *texts);
+  for (unsigned i = 0; i < file->n_rows; i++) texts[i] = sorted[i]->option;
+  names all = write_names(file->name, texts, file->n_rows);
   printf("static const nxc_option_row options_of_%s[] = {\n", file->name);
   for (unsigned i = 0; i < file->n_rows; i++)
-    write_option(catalogue, sorted[i], (size_t)(sorted[i] - (const gen_option *)file->rows));
+    write_option(catalogue, sorted[i], (size_t)(sorted[i] - (const gen_option *)file->rows), &all);
   puts("};\n");
 }
 
 /* The nx dialect: every setting is an option of the same name. Its own file has only free-form sections,
  * which are found by their prefix, so that they may stand last. */
+static void write_nx_setting(const gen_catalogue *catalogue, const gen_setting *row, names *all) {
+  write_name(all, row->setting);
+  printf(", .place = %zu", (size_t)(row - (const gen_setting *)catalogue->files[GEN_SETTINGS][0].rows));
+  write_setting_domain(catalogue->arena, row, false);
+  fputs(", .sets = (const nxc_assignment[]){{", stdout);
+  setting_constant(row->setting, strlen(row->setting));
+  fputs(", \"value\"}}, .n_sets = 1, .status = NXC_EXECUTED", stdout);
+  gen_write_field("doc", row->doc);
+  puts("},");
+}
+
+/* One of both: a section, or a setting. */
+typedef struct nx_row {
+  const gen_option *section;
+  const gen_setting *setting;
+} nx_row;
+
 static void write_nx_options(const gen_catalogue *catalogue, const gen_file *nx) {
   const gen_setting **sorted = sorted_settings(catalogue);
-  puts("static const nxc_option_row options_of_nx[] = {");
-  unsigned n_rows = catalogue->files[GEN_SETTINGS][0].n_rows, n_free = nx ? nx->n_rows : 0, free_row = 0;
-  for (unsigned i = 0; i < n_rows || free_row < n_free;) {
-    const gen_option *option = free_row < n_free ? (const gen_option *)nx->rows + free_row : NULL;
-    if (option && (i == n_rows || strcmp(option->option, sorted[i]->setting) < 0)) {
-      write_option(catalogue, option, n_rows + free_row);
-      free_row++;
-      continue;
-    }
-    const gen_setting *row = sorted[i++];
-    size_t place = (size_t)(row - (const gen_setting *)catalogue->files[GEN_SETTINGS][0].rows);
-    printf("  {.name = \"%s\", .place = %zu", row->setting, place);
-    write_setting_domain(catalogue->arena, row, false);
-    fputs(", .sets = (const nxc_assignment[]){{", stdout);
-    setting_constant(row->setting, strlen(row->setting));
-    fputs(", \"value\"}}, .n_sets = 1, .status = NXC_EXECUTED", stdout);
-    gen_write_field("doc", row->doc);
-    puts("},");
+  unsigned n_rows = catalogue->files[GEN_SETTINGS][0].n_rows, n_free = nx ? nx->n_rows : 0, n = 0;
+  nx_row *rows = nxc_arena_array(catalogue->arena, n_rows + n_free, sizeof *rows);
+  const char **texts = nxc_arena_array(catalogue->arena, n_rows + n_free, sizeof *texts);
+  for (unsigned i = 0, free_row = 0; i < n_rows || free_row < n_free; n++) {
+    const gen_option *section = free_row < n_free ? (const gen_option *)nx->rows + free_row : NULL;
+    bool first = section && (i == n_rows || strcmp(section->option, sorted[i]->setting) < 0);
+    rows[n] = first ? (nx_row){section, NULL} : (nx_row){NULL, sorted[i]};
+    texts[n] = first ? section->option : sorted[i]->setting;
+    if (first) free_row++;
+    else i++;
   }
+  names all = write_names("nx", texts, n);
+  puts("static const nxc_option_row options_of_nx[] = {");
+  for (unsigned i = 0, place = n_rows; i < n; i++)
+    if (rows[i].section) write_option(catalogue, rows[i].section, place++, &all);
+    else write_nx_setting(catalogue, rows[i].setting, &all);
   puts("};\n");
 }
 
@@ -191,7 +228,8 @@ static void write_fixed(const gen_file *file) {
 }
 
 static void write_dialect(const gen_catalogue *catalogue, const char *name) {
-  printf("  {\"%s\", options_of_%s, sizeof options_of_%s / sizeof *options_of_%s", name, name, name, name);
+  printf("  {\"%s\", options_of_%s, sizeof options_of_%s / sizeof *options_of_%s, names_of_%s, name_at_of_%s",
+         name, name, name, name, name, name);
   if (fixed_of(catalogue, name) != NULL)
     printf(", fixed_of_%s, sizeof fixed_of_%s / sizeof *fixed_of_%s", name, name, name);
   else fputs(", NULL, 0", stdout);
@@ -363,12 +401,14 @@ int main(int argc, char **argv) {
   puts("/* SPDX-License-Identifier: Apache-2.0 */");
   puts("/* Made from schema/ by compiler/gen; do not edit. */");
   puts("#include \"compiler/settings/catalogue.h\"\n");
+  gen_prose_begin("nxc_catalogue_prose");
   write_settings(&catalogue);
   write_paths(&catalogue);
   write_dialects(&catalogue);
   write_presets(&catalogue);
   write_rules(&catalogue);
   write_diagnostics(&catalogue);
+  gen_prose_end();
   nxc_arena_free(catalogue.arena);
   return EXIT_SUCCESS;
 }

@@ -108,17 +108,21 @@ const nxc_value *gen_literal(nxc_arena *arena, nxc_type type, const char *text) 
   return read_typed(arena, type, text, value) ? value : NULL;
 }
 
+static void write_bytes(const char *text) {
+  for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+    if (*at == '"' || *at == '\\' || *at == '?') printf("\\%c", *at);
+    else if (*at < ' ' || *at >= 127) printf("\\%03o", *at);
+    else putchar(*at);
+  }
+}
+
 void gen_write_text(const char *text) {
   if (text == NULL) {
     fputs("NULL", stdout);
     return;
   }
   putchar('"');
-  for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-    if (*at == '"' || *at == '\\' || *at == '?') printf("\\%c", *at);
-    else if (*at < ' ' || *at >= 127) printf("\\%03o", *at);
-    else putchar(*at);
-  }
+  write_bytes(text);
   putchar('"');
 }
 
@@ -145,8 +149,68 @@ void gen_write_value(const nxc_value *value) {
   }
 }
 
+/* ---- prose ---- */
+
+enum { BUCKETS = 4096 };
+
+typedef struct prose {
+  const char *bytes;
+  size_t offset;
+  struct prose *next, *before; /* in its bucket; written before it */
+} prose;
+
+static const char *prose_array; /* NULL: none was begun */
+static prose *buckets[BUCKETS], *last;
+static size_t prose_bytes;
+
+void gen_prose_begin(const char *array) {
+  prose_array = array;
+  printf("extern const char %s[];\n\n", array);
+}
+
+static bool is_prose(const char *field) {
+  static const char *const fields[] = {"doc",     "runs",   "why",     "instead",
+                                       "explain", "source", "message", "fix"};
+  bool found = false;
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) found |= strcmp(fields[i], field) == 0;
+  return found && prose_array != NULL;
+}
+
+static size_t prose_offset(const char *bytes) {
+  size_t hash = 5381;
+  for (const char *at = bytes; *at != '\0'; at++) hash = hash * 33 + (unsigned char)*at;
+  prose **bucket = &buckets[hash % BUCKETS];
+  for (const prose *one = *bucket; one != NULL; one = one->next)
+    if (strcmp(one->bytes, bytes) == 0) return one->offset;
+  prose *new = malloc(sizeof *new);
+  if (new == NULL) abort();
+  *new = (prose){bytes, prose_bytes, *bucket, last};
+  *bucket = last = new;
+  prose_bytes += strlen(bytes) + 1;
+  return new->offset;
+}
+
+static void write_prose(const prose *one) {
+  fputs("  \"", stdout);
+  write_bytes(one->bytes);
+  puts("\\000\"");
+}
+
+void gen_prose_end(void) {
+  prose *first = NULL;
+  for (prose *one = last, *before; one != NULL; one = before) { /* the list turns round */
+    before = one->before;
+    one->before = first;
+    first = one;
+  }
+  printf("const char %s[] =\n", prose_array);
+  for (const prose *one = first; one != NULL; one = one->before) write_prose(one);
+  puts("  \"\";");
+}
+
 void gen_write_field(const char *name, const char *text) {
   if (text == NULL) return;
   printf(", .%s = ", name);
-  gen_write_text(text);
+  if (is_prose(name)) printf("%s + %zu", prose_array, prose_offset(text));
+  else gen_write_text(text);
 }

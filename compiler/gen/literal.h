@@ -20,4 +20,9 @@ void gen_write_text(const char *text);
 /* As a member of an initializer behind others; nothing for NULL. */
 void gen_write_field(const char *name, const char *text);
 
+/* From now on texts that are for people stand apart, each once, in an array of this name, and fields point
+ * into it: a run that shows none of them does not touch their pages. gen_prose_end writes the array. */
+void gen_prose_begin(const char *array);
+void gen_prose_end(void);
+
 #endif

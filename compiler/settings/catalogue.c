@@ -11,12 +11,16 @@ const nxc_dialect *nxc_dialect_find(const char *name) {
   return NULL;
 }
 
-static int compare_option(const void *name, const void *row) {
-  return strcmp(name, ((const nxc_option_row *)row)->name);
-}
-
 static const nxc_option_row *find_exact(const nxc_dialect *dialect, const char *name) {
-  return bsearch(name, dialect->options, dialect->n_options, sizeof *dialect->options, compare_option);
+  size_t low = 0, high = dialect->n_options;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    int order = strcmp(name, dialect->names + dialect->name_at[middle]);
+    if (order == 0) return &dialect->options[middle];
+    if (order < 0) high = middle;
+    else low = middle + 1;
+  }
+  return NULL;
 }
 
 const nxc_fixed_row *nxc_fixed_find(const nxc_dialect *dialect, nxc_setting_id id) {

@@ -118,8 +118,10 @@ typedef struct nxc_fixed_row {
 
 typedef struct nxc_dialect {
   const char *name; /* "nx", "nxdt", "hf_config" */
-  const nxc_option_row *options;
+  const nxc_option_row *options; /* by name */
   size_t n_options;
+  const char *names; /* the options' */
+  const uint32_t *name_at;
   const nxc_fixed_row *fixed;
   size_t n_fixed;
 } nxc_dialect;
