@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 64 * 1024, HUGE_PAGE_BYTES = 2 * 1024 * 1024 };
+enum { ALIGNMENT = 8, FIRST_BLOCK_BYTES = 64 * 1024, HUGE_PAGE_BYTES = 2 * 1024 * 1024 };
 
 typedef struct block {
   struct block *previous;

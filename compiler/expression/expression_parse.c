@@ -81,7 +81,7 @@ static node *new_node(parser *p, nxc_operation operation, size_t n_args, node *c
   if (n_args == 0) return made;
   made->args = nxc_arena_array(p->arena, n_args, sizeof *made->args);
   for (size_t i = 0; i < n_args; i++) made->args[i] = args[i];
-  made->n_args = n_args;
+  made->n_args = (uint32_t)n_args;
   return made;
 }
 
@@ -107,14 +107,20 @@ static node *parse_number(parser *p) {
   return new_literal(p, (nxc_value){.kind = NXC_INT, .integer = integer});
 }
 
+static bool is_escape(const char *at, char quote) {
+  return at[0] == '\\' && (at[1] == quote || at[1] == '\\');
+}
+
 /* 'text' or "text"; a backslash keeps the next quote or backslash, any other backslash stays. */
 static node *parse_text(parser *p) {
   char quote = *p->at++;
-  char *text = nxc_arena_alloc(p->arena, strlen(p->at) + 1);
+  const char *end = p->at;
+  while (*end != quote && *end != '\0') end += is_escape(end, quote) ? 2 : 1;
+  char *text = nxc_arena_alloc(p->arena, (size_t)(end - p->at) + 1);
   size_t n_bytes = 0;
   while (*p->at != quote) {
     if (*p->at == '\0') return fail(p, "the text does not end");
-    if (p->at[0] == '\\' && (p->at[1] == quote || p->at[1] == '\\')) p->at++;
+    if (is_escape(p->at, quote)) p->at++;
     text[n_bytes++] = *p->at++;
   }
   p->at++;

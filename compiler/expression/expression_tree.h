@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree between the parser and the evaluator of expressions; nobody else includes this.
  *
- * A node has up to n_args children. A name node holds its index in nxc_expression.names, a call the row of
- * its function. */
+ * A node has up to n_args children, or is a literal, or a name, which holds its index in
+ * nxc_expression.names. A call has the row of its function. */
 #ifndef NXC_CONFIG_EXPRESSION_TREE_H
 #define NXC_CONFIG_EXPRESSION_TREE_H
 
@@ -45,11 +45,15 @@ struct nxc_expression_function;
 
 struct nxc_expression_node {
   nxc_operation operation;
-  nxc_value literal;
-  size_t name;
-  const struct nxc_expression_function *function;
-  const nxc_expression_node **args;
-  size_t n_args;
+  uint32_t n_args;
+  union {
+    nxc_value literal;
+    size_t name;
+    struct {
+      const struct nxc_expression_function *function;
+      const nxc_expression_node **args;
+    };
+  };
 };
 
 /* Where an evaluation allocates and what went wrong in it; error is set once and stays. */
