@@ -49,7 +49,7 @@ typedef struct nxr_measured {
   nxr_measured_link inside, between;
 } nxr_measured;
 
-/* Each number's median over the passes; all of them have the same sizes. */
+/* Each number's median over the passes, of the points that all of them have; these have the same sizes. */
 nxr_measured nxr_measured_median(const nxr_measured *passes, int n);
 /* The rate of a product in its fastest pass over that in its slowest: of the product where that is most. */
 double nxr_measured_swing(const nxr_measured *passes, int n);

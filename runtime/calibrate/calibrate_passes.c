@@ -22,7 +22,18 @@ static void take_median(nxr_measured *m, const nxr_measured *passes, int n, doub
   *number = median_at(passes, n, (size_t)((char *)number - (char *)m));
 }
 
+/* Points that every pass has: one that found a product slow has not tried larger ones. */
+static int points_of_all(const nxr_measured *passes, int n, size_t offset) {
+  int least = NXR_CALIBRATE_POINTS;
+  for (int i = 0; i < n; i++) {
+    const nxr_curve *curve = (const nxr_curve *)((const char *)&passes[i] + offset);
+    if (curve->n < least) least = curve->n;
+  }
+  return least;
+}
+
 static void take_curve(nxr_measured *m, const nxr_measured *passes, int n, nxr_curve *curve) {
+  curve->n = points_of_all(passes, n, (size_t)((char *)curve - (char *)m));
   for (int i = 0; i < curve->n; i++) take_median(m, passes, n, &curve->rate[i]);
 }
 
@@ -55,7 +66,7 @@ static double swing_of(const nxr_measured *passes, int n, int type, int point) {
 double nxr_measured_swing(const nxr_measured *passes, int n) {
   double most = 1;
   for (int type = 0; type < NXR_CALIBRATE_TYPES; type++)
-    for (int point = 0; point < passes[0].products[type].n; point++) {
+    for (int point = 0; point < points_of_all(passes, n, offsetof(nxr_measured, products[type])); point++) {
       double swing = swing_of(passes, n, type, point);
       most = swing > most ? swing : most;
     }

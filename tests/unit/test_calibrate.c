@@ -41,6 +41,16 @@ static void each_number_has_its_own_median(void **state) {
   assert_true(m.memory.size[1] == 1e6);
 }
 
+static void points_that_a_pass_lacks_are_none(void **state) {
+  (void)state;
+  nxr_measured passes[N] = {pass_of(1), pass_of(1), pass_of(1)};
+  passes[2].products[0].n = 1, passes[2].products[0].rate[1] = 0;
+  nxr_measured m = nxr_measured_median(passes, N);
+  assert_int_equal(m.products[0].n, 1);
+  assert_int_equal(m.products[1].n, 2);
+  assert_true(nxr_measured_swing(passes, N) == 1);
+}
+
 static void the_largest_swing_is_told(void **state) {
   (void)state;
   nxr_measured passes[N] = {pass_of(1), pass_of(1), pass_of(1)};
@@ -54,6 +64,7 @@ static void the_largest_swing_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_disturbed_pass_does_not_count),
                                      cmocka_unit_test(each_number_has_its_own_median),
+                                     cmocka_unit_test(points_that_a_pass_lacks_are_none),
                                      cmocka_unit_test(the_largest_swing_is_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
