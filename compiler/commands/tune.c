@@ -66,12 +66,6 @@ static void clear_progress(void) {
 
 /* ---- the file ---- */
 
-/* What is assumed of a decoder is wrong about it. */
-static bool is_other_kind(const nxc_compiled *compiled) {
-  const nxc_settings *s = compiled->settings;
-  return s != NULL && nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder");
-}
-
 /* False, with what is wrong on stderr, where there is nothing to tune. */
 static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_training *training,
                     nxc_sink *sink) {
@@ -81,8 +75,8 @@ static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_tr
   /* sizes that do not fit together are what a search is for; those that are unknown are not */
   if (compiled->settings != NULL && nxc_training_read_sizes(compiled->settings, obstacles, training))
     return true;
-  if (nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0 && !is_other_kind(compiled))
-    nxc_sink_print(sink, &render, stderr);
+  bool other = compiled->settings != NULL && nxc_is_other_kind(compiled->settings);
+  if (nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0 && !other) nxc_sink_print(sink, &render, stderr);
   nxc_sink_print(obstacles, &render, stderr);
   return false;
 }

@@ -249,20 +249,20 @@ static bool lacks_shape(const nxc_settings *s) {
   return false;
 }
 
-static bool is_other_kind(const nxc_settings *s) {
+bool nxc_is_other_kind(const nxc_settings *s) {
   return nxc_has(s, NX_SETTING_MODEL_KIND) && !nxc_is(s, NX_SETTING_MODEL_KIND, "decoder");
 }
 
 /* Also where it is that of a config.json that says nothing. */
 static bool is_shapeless(const nxc_settings *s) {
-  return lacks_shape(s) || is_other_kind(s) ||
+  return lacks_shape(s) || nxc_is_other_kind(s) ||
          nxc_settings_from(s, NX_SETTING_MODEL_LAYERS)->kind == NXC_FROM_DIALECT_DEFAULT;
 }
 
 /* The next of what is unknown, what others follow from first; false where nothing more can be assumed. */
 static bool assume_next(attempt *a, const trial *t) {
   const nxc_settings *s = t->compiled.settings;
-  if (s == NULL || is_other_kind(s)) return false;
+  if (s == NULL || nxc_is_other_kind(s)) return false;
   if (t->compiled.binding->elsewhere && !a->request.assumes_defaults)
     return a->request.assumes_defaults = true;
   if (a->model == NULL && lacks_shape(s) && assume_model(a, &t->compiled)) return true;

@@ -20,5 +20,7 @@ typedef struct nxc_assumed {
 /* As nxc_compile_settings; `given` are the user's own assumptions (--assume), which count before ours. */
 bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_assumption *given,
                         size_t n_given, nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed);
+/* Whether it is told that the model is no decoder: what is assumed of one is wrong about it. */
+bool nxc_is_other_kind(const nxc_settings *settings);
 
 #endif

@@ -36,16 +36,22 @@ static nxc_id dense(const nxc_decoder *d, nxc_id x, nxc_part first, int64_t widt
   return nxc_decoder_row_product(d, y, &box, ffn->bias);
 }
 
+/* A number for each token, by a weight of one row. */
+static nxc_id one_row(const nxc_decoder *d, nxc_part part, const char *weight, const char *name, nxc_id x,
+                      nx_dtype type) {
+  const nxc_box box = {part, 1, nxc_rank_number_of(0)};
+  nxc_id row = nxc_parameter_rows(d->graph, d->t, weight, &box, 1, d->t->model.hidden, 0);
+  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_matmul,
+                                                .name = name,
+                                                .in = {x, row},
+                                                .attrs = {[NX_matmul_trans_b] = nxc_integer(1)},
+                                                .dtype = type});
+}
+
 /* What shared experts make of tokens, each with a weight of its own. */
 static nxc_id shared_gate(const nxc_decoder *d, nxc_id x, nxc_id shared) {
-  nxc_graph *graph = d->graph;
-  const nxc_box box = {NXC_PART_SHARED_MIX, 1, nxc_rank_number_of(0)};
-  nxc_id weight = nxc_parameter_rows(graph, d->t, "shared_weight", &box, 1, d->t->model.hidden, 0);
-  nxc_id gate = nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul,
-                                                    .name = "shared_gate",
-                                                    .in = {x, weight},
-                                                    .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
-  return nxc_append(graph,
+  nxc_id gate = one_row(d, NXC_PART_SHARED_MIX, "shared_weight", "shared_gate", x, 0);
+  return nxc_append(d->graph,
                     &(nxc_op_request){.op = NX_OP_row_gate, .name = "shared_share", .in = {shared, gate}});
 }
 
@@ -143,16 +149,9 @@ static nxc_id logits(nxc_decoder *d, nxc_id x) {
 /* What a head of one row makes of each token, in fp32: of all tokens of the context rank, on each of its
  * tensor-parallel ranks. */
 static nxc_id values(const nxc_decoder *d, nxc_id x) {
-  nxc_graph *graph = d->graph;
-  const nxc_box box = {NXC_PART_SCORE, 1, nxc_rank_number_of(0)};
-  nxc_id weight = nxc_parameter_rows(graph, d->t, "score", &box, 1, d->t->model.hidden, 0);
-  nxc_id own = nxc_append(graph, &(nxc_op_request){.op = NX_OP_matmul,
-                                                   .name = "values",
-                                                   .in = {x, weight},
-                                                   .attrs = {[NX_matmul_trans_b] = nxc_integer(1)},
-                                                   .dtype = NX_f32});
+  nxc_id own = one_row(d, NXC_PART_SCORE, "score", "values", x, NX_f32);
   if (!d->t->layout.sequence_parallel) return own;
-  return nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
+  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_all_gather,
                                              .name = "all_values",
                                              .in = {own},
                                              .attrs = {[NX_all_gather_axis] = nxc_integer(1)},
