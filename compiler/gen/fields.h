@@ -7,6 +7,17 @@
 #include "compiler/arena.h"
 #include "compiler/settings/catalogue.h"
 
+/* A field as its kind has it in the table (compiler/settings/fields.h). */
+#define WRITE(row, kind, member, key) WRITE_##kind(row, member)
+#define WRITE_TEXT(row, member) gen_write_field(#member, row->member);
+#define WRITE_EXPRESSION(row, member) gen_write_field(#member, row->member);
+#define WRITE_BEFORE(row, member) gen_write_field(#member, row->member);
+#define WRITE_TEMPLATE(row, member) gen_write_field(#member, row->member);
+#define WRITE_TEXTS(row, member) gen_field_texts(#member, row->member, row->member##_count);
+#define WRITE_FLAG(row, member) gen_field_flag(#member, row->member);
+#define WRITE_OWN(row, member)
+#define WRITE_OWNS(row, member)
+
 bool gen_is_yes(const char *word);
 void gen_field_texts(const char *name, char *const *texts, unsigned n_texts);
 void gen_field_flag(const char *name, const char *word);
