@@ -7,13 +7,6 @@
 
 static const nxd_codec *const codecs[] = {&nxd_gzip, &nxd_zstd};
 
-bool nxd_bytes_fill(nxd_bytes *bytes) {
-  if (bytes->at == bytes->n) bytes->at = bytes->n = 0;
-  size_t n = fread(bytes->room + bytes->n, 1, sizeof bytes->room - bytes->n, bytes->file);
-  bytes->n += n, bytes->n_used += n;
-  return n > 0;
-}
-
 static const nxd_codec *find_codec(const nxd_bytes *bytes) {
   for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++)
     if (codecs[i]->is(bytes->room, bytes->n)) return codecs[i];

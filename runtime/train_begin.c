@@ -11,10 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool nxr_training_agree(nxr_training *run) {
-  return nxr_world_agree(run->world, &run->fault);
-}
-
 /* ---- set up ---- */
 
 static bool open_device(nxr_training *run) {

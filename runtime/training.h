@@ -49,7 +49,9 @@ typedef struct nxr_training {
 } nxr_training;
 
 /* Whether all ranks succeeded; where one did not, it has said why. */
-bool nxr_training_agree(nxr_training *run);
+static inline bool nxr_training_agree(nxr_training *run) {
+  return nxr_world_agree(run->world, &run->fault);
+}
 /* Device, memory, communication and kernels. */
 bool nxr_training_set_up(nxr_training *run);
 /* Data and weights: of a checkpoint, or what the run begins with. */

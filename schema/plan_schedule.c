@@ -4,21 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size_t room) {
-  static const char *const names[] = {"",     "forward", "backward", "evaluation",
-                                      "send", "receive", "wait",     "step"};
-  const char *name = item->kind < sizeof names / sizeof *names ? names[item->kind] : "?";
-  (void)plan;
-  if (item->kind == NX_ITEM_STEP)
-    snprintf(text, room, "step of chunk %u", item->chunk);
-  else if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT)
-    snprintf(text, room, "%s %s %s of chunk %u, micro-batch %u", name,
-             item->kind == NX_ITEM_WAIT ? "for the" : "of the",
-             nx_port_name(item->port), item->chunk, item->micro_batch);
-  else
-    snprintf(text, room, "%s of chunk %u, micro-batch %u", name, item->chunk, item->micro_batch);
-}
-
 /* ---- meetings ---- */
 
 /* The `index`-th collective of an item that crosses stages, or NULL. */

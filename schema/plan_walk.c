@@ -2,6 +2,8 @@
 /* What the items of a schedule do, one by one. */
 #include "schema/plan_walk.h"
 
+#include <stdio.h>
+
 static bool fail(const walk *w, const nx_item *item, const char *what) {
   char text[128];
   nx_item_describe(w->plan, item, text, sizeof text);
@@ -189,4 +191,19 @@ bool nx_walk_item(walk *w, const nx_item *item) {
     case NX_ITEM_STEP: return run_step(w, item);
     default: return true;
   }
+}
+
+void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size_t room) {
+  static const char *const names[] = {"",     "forward", "backward", "evaluation",
+                                      "send", "receive", "wait",     "step"};
+  const char *name = item->kind < sizeof names / sizeof *names ? names[item->kind] : "?";
+  (void)plan;
+  if (item->kind == NX_ITEM_STEP)
+    snprintf(text, room, "step of chunk %u", item->chunk);
+  else if (item->kind >= NX_ITEM_SEND && item->kind <= NX_ITEM_WAIT)
+    snprintf(text, room, "%s %s %s of chunk %u, micro-batch %u", name,
+             item->kind == NX_ITEM_WAIT ? "for the" : "of the",
+             nx_port_name(item->port), item->chunk, item->micro_batch);
+  else
+    snprintf(text, room, "%s of chunk %u, micro-batch %u", name, item->chunk, item->micro_batch);
 }

@@ -14,6 +14,8 @@ typedef struct nxc_explain_search {
   nxc_site_rules site; /* of --rules */
 } nxc_explain_search;
 
+/* A paragraph of words behind its label, filled to the width of a screen. */
+void nxc_explain_paragraph(const char *label, const char *text);
 bool nxc_explain_searches(const nxc_explain_search *s, const nxc_dialect *dialect);
 /* An empty line between what is found. */
 void nxc_explain_separate(nxc_explain_search *s);

@@ -67,18 +67,6 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
   }
 }
 
-const char *nxc_plan_unfollowed(const nxc_plan_report *r, size_t most) {
-  size_t n;
-  const nxc_beyond *items = nxc_beyond_unfollowed(r->arena, r->compiled, &n);
-  const char *text = "";
-  for (size_t i = 0; i < n; i++) {
-    if (strlen(text) > most) return nxc_arena_printf(r->arena, "%s and %zu more", text, n - i);
-    text = nxc_arena_printf(r->arena, "%s%s%s = %s", text, i ? ", " : "", items[i].name,
-                            items[i].value ? nxc_characters_shown(r->arena, items[i].value) : "unknown");
-  }
-  return text;
-}
-
 static void print_unfollowed(const nxc_plan_report *r, FILE *out) {
   size_t n;
   const nxc_beyond *items = nxc_beyond_unfollowed(r->arena, r->compiled, &n);

@@ -41,10 +41,6 @@ const nxc_settings *nxc_plan_settings(const nxc_plan_report *report);
 /* "model: ...", "layout: ...", "batch: ...", "assumed: ..."; empty where there is nothing to say. */
 enum { NXC_N_SUMMARY = 4 };
 void nxc_plan_summary(const nxc_plan_report *report, const char *lines[NXC_N_SUMMARY]);
-
-/* "a = 1, b = 2": given options that change the training, and that no setting follows. "" for none; behind
- * about `most` characters the others are counted. */
-const char *nxc_plan_unfollowed(const nxc_plan_report *report, size_t most);
 /* One screen: the model, its layout, memory, time, what is assumed, what nxrun refuses, what is set. */
 void nxc_plan_print_screen(const nxc_plan_report *report, FILE *out);
 /* Its parts: what either system needs and takes; what nxrun says of it, and what was written. */

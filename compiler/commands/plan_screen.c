@@ -2,6 +2,7 @@
 /* What plan prints first: one screen of what matters, in lines of 80 columns. */
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/summary.h"
+#include "compiler/compare/beyond.h"
 #include "compiler/diagnostics/characters.h"
 #include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
@@ -303,6 +304,20 @@ static void print_section(const nxc_plan_report *r, const char *section, FILE *o
                       nxc_arena_printf(r->arena, "  %-10s ", n ? section : "beside"), text);
 }
 
+/* "a = 1, b = 2": given options that change the training, and that no setting follows. "" for none; behind
+ * about `most` characters the others are counted. */
+static const char *list_unfollowed(const nxc_plan_report *r, size_t most) {
+  size_t n;
+  const nxc_beyond *items = nxc_beyond_unfollowed(r->arena, r->compiled, &n);
+  const char *text = "";
+  for (size_t i = 0; i < n; i++) {
+    if (strlen(text) > most) return nxc_arena_printf(r->arena, "%s and %zu more", text, n - i);
+    text = nxc_arena_printf(r->arena, "%s%s%s = %s", text, i ? ", " : "", items[i].name,
+                            items[i].value ? nxc_characters_shown(r->arena, items[i].value) : "unknown");
+  }
+  return text;
+}
+
 /* Each section once, where its first setting stands. */
 static void print_settings(const nxc_plan_report *r, FILE *out) {
   const char *last = "";
@@ -317,7 +332,7 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
     last = section;
   }
   print_section(r, "", out);
-  const char *unfollowed = nxc_plan_unfollowed(r, LONGEST_LIST);
+  const char *unfollowed = list_unfollowed(r, LONGEST_LIST);
   nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL, "  unfollowed ", unfollowed);
 }
 

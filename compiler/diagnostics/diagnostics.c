@@ -305,3 +305,9 @@ size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity) {
   settle((nxc_sink *)(uintptr_t)sink);
   return sink->n_by_severity[severity];
 }
+
+const char *nxc_severity_name(nxc_severity severity) {
+  static const char *const names[] = {
+      [NXC_SEVERITY_NOTE] = "note", [NXC_SEVERITY_WARNING] = "warning", [NXC_SEVERITY_ERROR] = "error"};
+  return names[severity];
+}

@@ -47,6 +47,8 @@ typedef struct nxc_finding {
   bool firm; /* no comment and no project allows it */
 } nxc_finding;
 
+const char *nxc_severity_name(nxc_severity severity); /* "error", "warning", "note" */
+
 typedef struct nxc_sink nxc_sink;
 
 nxc_sink *nxc_sink_new(nxc_arena *arena);

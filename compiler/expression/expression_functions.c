@@ -7,14 +7,6 @@
 
 #include <string.h>
 
-arguments nxc_spread(evaluation *e, arguments args, size_t *n_args) {
-  if (*n_args != 1 || args[0]->kind != NXC_LIST) return args;
-  const nxc_value **items = nxc_arena_array(e->arena, args[0]->n_items + 1, sizeof *items);
-  for (size_t i = 0; i < args[0]->n_items; i++) items[i] = &args[0]->items[i];
-  *n_args = args[0]->n_items;
-  return items;
-}
-
 static const nxc_expression_function system_functions[] = {
     {"stage_cuts", 7, 7, false, nxc_call_stage_cuts, NULL},
     {"weighted_cuts", 4, 4, false, nxc_call_weighted_cuts, NULL},

@@ -290,3 +290,11 @@ const nxc_expression_function nxc_list_functions[] = {
     {"matched", 3, 3, false, call_matched, NULL},
     {0},
 };
+
+arguments nxc_spread(evaluation *e, arguments args, size_t *n_args) {
+  if (*n_args != 1 || args[0]->kind != NXC_LIST) return args;
+  const nxc_value **items = nxc_arena_array(e->arena, args[0]->n_items + 1, sizeof *items);
+  for (size_t i = 0; i < args[0]->n_items; i++) items[i] = &args[0]->items[i];
+  *n_args = args[0]->n_items;
+  return items;
+}

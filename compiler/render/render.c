@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *nxc_severity_name(nxc_severity severity) {
-  static const char *const names[] = {
-      [NXC_SEVERITY_NOTE] = "note", [NXC_SEVERITY_WARNING] = "warning", [NXC_SEVERITY_ERROR] = "error"};
-  return names[severity];
-}
-
 /* -- GitHub annotations: https://docs.github.com/actions, "Workflow commands" ---------------------------- */
 
 static void print_escaped(const char *text, bool property, FILE *out) {

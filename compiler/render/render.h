@@ -5,7 +5,6 @@
 
 #include "compiler/diagnostics/diagnostics.h"
 
-const char *nxc_severity_name(nxc_severity severity); /* "error", "warning", "note" */
 void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out);
 void nxc_render_github(const nxc_finding *finding, FILE *out);
 /* One line, as compilers print them: FILE:LINE:COLUMN: error[NX1234]: message; fix. */

@@ -4,7 +4,6 @@
 #include "compiler/render/render.h"
 
 #include <jansson.h>
-#include <nettle/sha2.h>
 #include <string.h>
 
 struct nxc_document_format {
@@ -51,18 +50,6 @@ void nxc_findings_add(const nxc_document_format *format, struct json_t *document
 void nxc_findings_end(const nxc_document_format *format, struct json_t *document, FILE *out) {
   format->print(document, out);
   json_decref(document);
-}
-
-void nxc_finding_fingerprint(const nxc_finding *finding, const char *file, unsigned n_same, char hex[65]) {
-  struct sha256_ctx context;
-  uint8_t digest[SHA256_DIGEST_SIZE], n = (uint8_t)n_same;
-  sha256_init(&context);
-  sha256_update(&context, strlen(file) + 1, (const uint8_t *)file);
-  sha256_update(&context, strlen(finding->id) + 1, (const uint8_t *)finding->id);
-  sha256_update(&context, strlen(finding->message) + 1, (const uint8_t *)finding->message);
-  sha256_update(&context, 1, &n);
-  sha256_digest(&context, sizeof digest, digest);
-  for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
 /* -- GitLab: https://docs.gitlab.com/ci/testing/code_quality, "Code Quality report format" --------------- */

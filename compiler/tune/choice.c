@@ -236,3 +236,7 @@ void nxc_choice_set(const nxc_space *space, const nxc_choice *choice, nxc_settin
   set_int(&to, NX_SETTING_MESH_DATA, t.layout.data);
   set_int(&to, NX_SETTING_BATCH_ACCUMULATION, t.batch.n_micro);
 }
+
+nxc_knob_value nxc_choice_value(const nxc_space *space, const nxc_choice *choice, nxc_knob knob) {
+  return space->values[knob][choice->at[knob]];
+}

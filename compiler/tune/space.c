@@ -167,7 +167,3 @@ void nxc_space_drop(nxc_space *space, nxc_knob knob, size_t place) {
   nxc_knob_value *at = &space->values[knob][place];
   memmove(at, at + 1, (--space->n_values[knob] - place) * sizeof *at);
 }
-
-nxc_knob_value nxc_choice_value(const nxc_space *space, const nxc_choice *choice, nxc_knob knob) {
-  return space->values[knob][choice->at[knob]];
-}

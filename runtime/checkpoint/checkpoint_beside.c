@@ -125,3 +125,7 @@ bool nxr_beside_is_known(const char *name) {
   return strcmp(name, NXR_MODEL_CONFIG) == 0 || strcmp(name, NXR_MODEL_INDEX) == 0 ||
          strcmp(name, NXR_GENERATION_CONFIG) == 0 || strcmp(name, NXR_ADAPTER_CONFIG) == 0;
 }
+
+bool nxr_manifest_has_base(const nx_plan *plan) {
+  return plan->run->adapter_config == 0 || plan->run->save_base;
+}

@@ -41,14 +41,6 @@ bool nxr_folder_make(const char *path, nxr_fault *fault) {
   return true;
 }
 
-bool nxr_folder_sync(const char *path, nxr_fault *fault) {
-  int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  bool good = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
-  if (!good) nxr_fault_set(fault, "cannot sync the folder %s: %s", path, strerror(errno));
-  if (folder >= 0) close(folder);
-  return good;
-}
-
 static void parent_path(const char *directory, char path[NXR_PATH_BYTES]) {
   snprintf(path, NXR_PATH_BYTES, "%s/checkpoints", directory);
 }

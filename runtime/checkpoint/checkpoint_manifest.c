@@ -161,10 +161,6 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                    "optimizer_began", make_began(run), "plateau", make_plateau(run));
 }
 
-bool nxr_manifest_has_base(const nx_plan *plan) {
-  return plan->run->adapter_config == 0 || plan->run->save_base;
-}
-
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
   json_t *manifest = make_manifest(run, step, files, n_files);

@@ -3,8 +3,6 @@
 
 #include "runtime/files/joined.h"
 #include "runtime/files/reading.h"
-#include "schema/bf16.h"
-#include "schema/f16.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -39,24 +37,6 @@ void nxr_safetensors_close(nxr_safetensors *file) {
 
 const nxr_safetensor *nxr_safetensors_find(const nxr_safetensors *file, const char *name) {
   return nx_safetensors_find(&file->start, name);
-}
-
-void nxr_floats(nx_dtype dtype, const uint8_t *from, uint64_t n, float *values) {
-  if (dtype == NX_f32) {
-    memcpy(values, from, n * sizeof *values);
-    return;
-  }
-  for (uint64_t i = 0; i < n; i++) {
-    uint16_t half;
-    double wide;
-    if (dtype == NX_f64) {
-      memcpy(&wide, from + 8 * i, sizeof wide);
-      values[i] = (float)wide;
-    } else {
-      memcpy(&half, from + 2 * i, sizeof half);
-      values[i] = dtype == NX_bf16 ? nx_bf16_to_float(half) : nx_f16_to_float(half);
-    }
-  }
 }
 
 void nxr_safetensor_floats(const nxr_safetensor *tensor, uint64_t first, uint64_t n, float *values) {

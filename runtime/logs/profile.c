@@ -139,22 +139,9 @@ void nxr_profile_collect(nxr_profile *profile) {
 
 /* ---- writing ---- */
 
-static bool is_copy(const nxr_profile_event *event) {
-  return event->item == NX_NONE;
-}
-
-const char *nxr_profile_name(const nx_plan *plan, const nxr_profile_event *event) {
-  if (is_copy(event))
-    return event->lane == NXR_LANE_QUEUES + NXK_COPIES_OUT ? "copy to the host" : "copy to the device";
-  if (event->op != NX_NONE) return nx_op_find(plan->operators[event->op].op)->name;
-  static const char *const names[] = {
-      [NX_ITEM_SEND] = "send", [NX_ITEM_RECV] = "receive", [NX_ITEM_WAIT] = "wait"};
-  return names[plan->items[event->item].kind];
-}
-
 static const char *event_class(const nx_plan *plan, const nxr_profile_event *event) {
-  bool moves = is_copy(event) || event->op == NX_NONE || plan->operators[event->op].group != NX_NONE ||
-               plan->operators[event->op].op == NX_OP_wait;
+  bool moves = nxr_profile_is_copy(event) || event->op == NX_NONE ||
+               plan->operators[event->op].group != NX_NONE || plan->operators[event->op].op == NX_OP_wait;
   return moves ? "communication" : "compute";
 }
 
@@ -175,7 +162,7 @@ static const char *event_origin(const nx_plan *plan, const nxr_profile_event *ev
 
 static void describe_item(const nx_plan *plan, const nxr_profile_event *event, char *text, size_t room) {
   uint32_t n_operators = plan->n[NX_SECTION_OPERATORS];
-  if (!is_copy(event)) nx_item_describe(plan, &plan->items[event->item], text, room);
+  if (!nxr_profile_is_copy(event)) nx_item_describe(plan, &plan->items[event->item], text, room);
   else if (event->op < n_operators)
     snprintf(text, room, "%s", nx_op_find(plan->operators[event->op].op)->name);
   else nx_item_describe(plan, &plan->items[event->op - n_operators], text, room);

@@ -63,6 +63,7 @@ void nxr_profile_collect(nxr_profile *profile);
 bool nxr_profile_write(nxr_profile *profile, const char *directory, nxr_fault *fault);
 
 /* Of an event. profile_table.c: rank 0's table. */
+bool nxr_profile_is_copy(const nxr_profile_event *event);
 const char *nxr_profile_name(const nx_plan *plan, const nxr_profile_event *event);
 void nxr_profile_print(const nxr_profile *profile);
 

@@ -8,7 +8,6 @@
 #include "runtime/world/world_meet.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,24 +117,6 @@ void nxr_world_close(nxr_world *world) {
   nxr_end_mpi(world->alone ? 1 : world->n_hosts);
   nxr_watch_end();
   free_places(world);
-}
-
-enum { ABORT_S = 2 };
-
-/* MPI_Abort waits for an answer of the launcher, which a cable that is cut never brings. */
-static void leave(int number) {
-  (void)number;
-  _exit(1);
-}
-
-/* The launcher drops what it has not read from a rank's stderr when the run is aborted: give it the time. */
-void nxr_world_abort(int status) {
-  fflush(NULL);
-  usleep(300000);
-  signal(SIGALRM, leave);
-  alarm(ABORT_S);
-  MPI_Abort(MPI_COMM_WORLD, status);
-  _exit(status);
 }
 
 static void keep_least(void *all, const void *one, size_t n_bytes) {

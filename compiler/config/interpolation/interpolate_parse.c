@@ -13,12 +13,6 @@ static bool parse_interpolation(nxc_parser *p);
 static bool parse_element(nxc_parser *p);
 static bool bad_character(nxc_parser *p);
 
-bool nxc_parser_fail(nxc_parser *parser, const char *at, const char *fix, const char *message) {
-  *parser->problem =
-      (nxc_syntax_problem){.offset = (size_t)(at - parser->text), .message = message, .fix = fix};
-  return false;
-}
-
 bool nxc_parser_opens(const nxc_parser *parser, const char *at) {
   return parser->end - at >= 2 && at[0] == '$' &&
          ((at[1] == '{' && parser->marks.brace) || (at[1] == '<' && parser->marks.angle));

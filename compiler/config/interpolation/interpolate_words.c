@@ -141,3 +141,9 @@ bool nxc_parser_word(nxc_parser *parser, bool colon, nxc_syntax_word *word) {
   parser->at += word->n_bytes;
   return true;
 }
+
+bool nxc_parser_fail(nxc_parser *parser, const char *at, const char *fix, const char *message) {
+  *parser->problem =
+      (nxc_syntax_problem){.offset = (size_t)(at - parser->text), .message = message, .fix = fix};
+  return false;
+}

@@ -105,3 +105,10 @@ nxc_id nxc_norm_build(nxc_graph *graph, const nxc_training *t) {
                                                     nxc_integer(t->optimizer.maximizes)}});
   return scale;
 }
+
+nxc_id nxc_step_scalar(nxc_graph *graph, const char *name) {
+  const nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
+  nxc_id value = nxc_value_new(graph, name, NXC_ROLE_SCALAR, &shape);
+  graph->values[value].unplaced = true;
+  return value;
+}

@@ -15,13 +15,6 @@ typedef struct step {
   nxc_id scale;
 } step;
 
-nxc_id nxc_step_scalar(nxc_graph *graph, const char *name) {
-  const nxc_shape shape = nxc_shape_of(NX_f64, 1, (int64_t[]){1});
-  nxc_id value = nxc_value_new(graph, name, NXC_ROLE_SCALAR, &shape);
-  graph->values[value].unplaced = true;
-  return value;
-}
-
 static bool is_divided(const nxc_range_node *range) {
   return range->shard_atoms != 0;
 }

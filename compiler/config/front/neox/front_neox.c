@@ -279,11 +279,6 @@ static void note_scalars(nxc_binding *binding, const nxc_node *node) {
   misfit->verdict.certain = true;
 }
 
-nxc_bound *nxc_neox_bound(nxc_binding *binding, const char *option) {
-  const nxc_option_row *row = nxc_option_find(binding->dialect, option);
-  return row ? &binding->options[row - binding->dialect->options] : NULL;
-}
-
 /* Keys that the real system gives DeepSpeed itself: over these deepspeed_extra_args would win silently. */
 static bool is_given_anyway(const nxc_binding *binding, const char *key) {
   static const char *const derived[] = {
