@@ -23,11 +23,12 @@ static double work_of(const nxc_pass *p) {
          p->parts[NXC_SPENT_LAUNCH];
 }
 
-/* What the forward pass has got since `before` belongs to a module. */
-static void end_module(const nxc_clock *c, nxc_passes *p, const nxc_pass *before, const char *module) {
+/* What the forward pass has got since `before` belongs to a module, and so do modules within it. */
+static void end_module(const nxc_clock *c, nxc_passes *p, const nxc_passes *before, const char *module) {
   if (!nxc_computes_again(c->training, module)) return;
+  p->again = before->again;
   nxc_pass_add(&p->again, &p->forward, 1);
-  nxc_pass_add(&p->again, before, -1);
+  nxc_pass_add(&p->again, &before->forward, -1);
 }
 
 double nxc_exposed_s(const nxc_clock *c, double exchange_s, double work_s) {
@@ -67,6 +68,25 @@ static void add_network(const nxc_clock *c, nxc_passes *p, double rows, double w
   if (width <= 0 || count <= 0) return;
   add_product(c, p, rows, (1 + c->z->gates) * width, c->z->hidden, count);
   add_product(c, p, rows, c->z->hidden, width, count);
+}
+
+/* Rows through adapters of so many weights, beside `adapted` frozen ones to whose results theirs are added:
+ * of the inputs and results of a layer's matrices, together, half are taken for inputs. Quantized weights are
+ * written out for each pass. */
+static void add_adapters(const nxc_clock *c, nxc_passes *p, double rows, double weights, double adapted,
+                         double count) {
+  if (weights <= 0) return;
+  double rank = c->z->adapter_rank, width = weights / rank / 2;
+  const nxc_product down = {rows, rank, width, count, 2, false}, up = {rows, width, rank, count, 2, false};
+  double seconds = nxc_product_s(c->device, &down) + nxc_product_s(c->device, &up);
+  p->forward.parts[NXC_SPENT_PRODUCTS] += seconds;
+  p->backward.parts[NXC_SPENT_PRODUCTS] += 2 * seconds; /* gradients of inputs, and of weights */
+  const nxc_adapters *a = &c->z->adapters;
+  double bytes = 3 * c->z->compute_bytes * rows * width;
+  if (a->quantized) bytes += (a->base_bytes + a->scale_bytes + c->z->compute_bytes) * adapted;
+  double moved_s = nxc_moved_s(c->device, bytes * count);
+  p->forward.parts[NXC_SPENT_POINTWISE] += moved_s;
+  p->backward.parts[NXC_SPENT_POINTWISE] += moved_s;
 }
 
 /* ---- attention ---- */
@@ -131,7 +151,7 @@ static void add_stream(const nxc_clock *c, nxc_passes *p) {
   const nxc_sizes *z = c->z;
   double stream = z->tokens * z->hidden / z->sequence_split;
   double heads = z->tokens * (z->heads + 2 * z->kv_heads) * z->head_dim / z->tensor;
-  nxc_pass before = p->forward;
+  const nxc_passes before = *p;
   add_pointwise(c, p, 4 * stream); /* two norms */
   end_module(c, p, &before, "layernorm");
   add_pointwise(c, p, 6 * stream + 2 * heads);
@@ -217,7 +237,7 @@ static void add_latent_products(const nxc_clock *c, nxc_passes *p) {
   double down = z->query_rank + z->kv_rank + z->rope_dim,
          query_from = z->query_rank > 0 ? z->query_rank : z->hidden;
   add_product(c, p, z->tokens / z->sequence_split, down, z->hidden, 1);
-  nxc_pass before = p->forward;
+  const nxc_passes before = *p;
   add_product(c, p, z->tokens, heads * z->head_dim, query_from, 1);
   add_product(c, p, z->tokens, heads * (plain + z->value_dim), z->kv_rank, 1);
   end_module(c, p, &before, "mla_up_proj");
@@ -225,11 +245,11 @@ static void add_latent_products(const nxc_clock *c, nxc_passes *p) {
 
 static void add_attention(const nxc_clock *c, nxc_passes *p) {
   const nxc_sizes *z = c->z;
-  nxc_pass before = p->forward;
+  const nxc_passes before = *p;
   double out = (z->heads + z->kv_heads) * z->head_dim + z->kv_heads * z->value_dim;
   if (z->kv_rank > 0) add_latent_products(c, p);
   else add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
-  nxc_pass core = p->forward;
+  const nxc_passes core = *p;
   if (c->traits.attention > 0) add_flash(c, p, 1 - z->sparse);
   else add_scores(c, p, z->sequence, 1 - z->sparse);
   add_scores(c, p, z->sparse_keys, z->sparse);
@@ -265,10 +285,13 @@ nxc_passes nxc_dense_layer(const nxc_clock *c) {
   nxc_passes p = {0};
   add_attention(c, &p);
   add_stream(c, &p);
-  nxc_pass before = p.forward;
+  const nxc_passes before = p;
   add_network(c, &p, z->tokens, z->ffn / z->tensor, 1);
+  const nxc_passes network = p;
   add_activation(c, &p, z->tokens, z->ffn / z->tensor);
+  end_module(c, &p, &network, "moe_act");
   end_module(c, &p, &before, "mlp");
+  add_adapters(c, &p, z->tokens, z->adapters.dense_added, z->adapters.dense_adapted, 1);
   add_tensor(c, &p);
   add_context(c, &p);
   add_launches(c, &p, 16);
@@ -291,14 +314,19 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   double rows = sent * rows_multiplied(c);
   add_attention(c, &p);
   add_stream(c, &p);
-  nxc_pass before = p.forward;
+  const nxc_passes before = p;
   add_network(c, &p, rows / local, z->expert_ffn / z->expert_tensor, local);
-  nxc_pass experts = p.forward;
+  const nxc_passes experts = p;
   add_activation(c, &p, rows, z->expert_ffn / z->expert_tensor);
   end_module(c, &p, &experts, "moe_act");
+  const nxc_passes shared = p;
   add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);
+  end_module(c, &p, &shared, "shared_experts");
   add_dispatch(c, &p);
   end_module(c, &p, &before, "moe");
+  const nxc_adapters *a = &z->adapters;
+  add_adapters(c, &p, z->tokens, a->mixture_added, a->mixture_adapted, 1);
+  add_adapters(c, &p, rows / local, a->experts_added / local, a->experts_adapted / local, local);
   add_tensor(c, &p);
   add_context(c, &p);
   add_launches(c, &p,
@@ -315,7 +343,8 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
   const nxc_product forward = {m, n, k, 1, 2, false}, input = {m, k, n, 1, 2, false};
   const nxc_product weight = {n, k, m, 1, gradient_bytes(c->z), false};
   p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
-  p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input) + nxc_product_s(c->device, &weight);
+  p.backward.parts[NXC_SPENT_PRODUCTS] =
+      nxc_product_s(c->device, &input) + (z->trained == 1 ? nxc_product_s(c->device, &weight) : 0);
   p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * m * n);
   p.backward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 6 * m * n);
   return p;

@@ -182,10 +182,17 @@ static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_size
   z->expert_shard = sharding->stage >= 1 ? fmax(1, experts / z->replicas) : 1;
 }
 
+/* NxDT may name the class of its layers among the modules. */
+static bool names_layer(const nxc_recomputation *r) {
+  for (size_t i = 0; i < r->n_modules; i++)
+    if (strcmp(r->modules[i].text, "layer") == 0) return true;
+  return false;
+}
+
 static void read_recompute(const nxc_recomputation *r, nxc_sizes *z) {
-  z->recomputes_all = r->full;
+  z->recomputes_all = r->full || names_layer(r);
   z->recompute_block = r->full && r->block;
-  z->recompute_layers = (double)r->layers;
+  z->recompute_layers = r->full ? (double)r->layers : 1;
   z->recompute_divides = r->distribute;
 }
 

@@ -111,13 +111,29 @@ bool nxc_computes_again(const nxc_training *training, const char *module) {
   return module != NULL && r->modules != NULL && r->n_modules == 0 && strcmp(module, "core_attn") == 0;
 }
 
+/* Nor is anything kept of a module within one that is. */
+static bool is_left_out(const nxc_training *training, const char *module) {
+  static const struct {
+    const char *module, *around;
+  } within[] = {{"core_attn", "attention"},
+                {"mla_up_proj", "attention"},
+                {"mlp_act", "mlp"},
+                {"mlp_act", "moe_act"}, /* which names that of either in nx and NxDT */
+                {"moe_act", "moe"},
+                {"shared_experts", "moe"}};
+  if (module == NULL || nxc_computes_again(training, module)) return module != NULL;
+  for (size_t i = 0; i < sizeof within / sizeof *within; i++)
+    if (strcmp(within[i].module, module) == 0 && nxc_computes_again(training, within[i].around)) return true;
+  return false;
+}
+
 nxc_kept *nxc_system_keeps(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                            nxc_arena *arena, size_t *n_kept) {
   nxc_kept *kept = nxc_arena_array(arena, system->n_rows, sizeof *kept);
   *n_kept = 0;
   for (size_t i = 0; i < system->n_rows; i++) {
     const open_row *row = &system->rows[i];
-    if (row->row->trait != NULL || nxc_computes_again(training, row->row->module)) continue;
+    if (row->row->trait != NULL || is_left_out(training, row->row->module)) continue;
     if (applies(arena, row, sizes))
       kept[(*n_kept)++] = (nxc_kept){row->row, evaluate(arena, &row->amount, sizes)};
   }

@@ -188,7 +188,15 @@ static nxc_own_time of_stage(const nxc_clock *c, const nxc_pass *one, double mea
   return t;
 }
 
-/* Forward and backward once, with half of the scores. */
+/* Weights of adapters that a token meets. */
+static double adapters_met(const nxc_sizes *z) {
+  const nxc_adapters *a = &z->adapters;
+  double of_expert = z->experts > 0 ? a->experts_added * z->expert * z->expert_tensor / z->experts : 0;
+  return (z->layers - z->mixtures) * z->tensor * a->dense_added +
+         z->mixtures * (z->tensor * a->mixture_added + z->top_k * of_expert);
+}
+
+/* Forward and backward once, with half of the scores; frozen weights need no gradients of their own. */
 static double model_flops(const nxc_sizes *z) {
   double tokens = z->micro_batches * z->micro_batch * z->sequence * z->data;
   double attention = z->attention;
@@ -196,9 +204,10 @@ static double model_flops(const nxc_sizes *z) {
   double dense = (z->layers - z->mixtures) * (2 + z->gates) * z->hidden * z->ffn;
   double mixtures = z->mixtures * (2 + z->gates) * z->hidden * (z->top_k * z->expert_ffn + z->shared_ffn);
   double scores = z->layers * z->heads * nxc_keys_met(z) * (z->head_dim + z->value_dim);
-  double layers = (1 + further) * (z->layers * attention + dense + mixtures + scores);
-  double outputs = (1 + z->predicts) * z->outputs * z->hidden + z->predicts * 2 * z->hidden * z->hidden;
-  return 6 * tokens * (layers + outputs);
+  double weights = (1 + further) * (z->layers * attention + dense + mixtures);
+  weights += (1 + z->predicts) * z->outputs * z->hidden + z->predicts * 2 * z->hidden * z->hidden;
+  double passes = z->adapter_rank > 0 ? 4 : 6;
+  return tokens * (passes * weights + 6 * ((1 + further) * scores + adapters_met(z)));
 }
 
 static double peak_of(const nxc_sizes *z, const nxc_device *device) {

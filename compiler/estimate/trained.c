@@ -101,18 +101,33 @@ static bool is_module(const nxc_value *name, const char *module) {
          (n == n_module || strchr(".*", text[n - n_module - 1]) != NULL);
 }
 
+typedef struct module_names {
+  const nxc_value *items;
+  size_t n_items;
+} module_names;
+
+static module_names names_of(const nxc_settings *s, nxc_setting_id id) {
+  module_names names = {0};
+  if (nxc_has(s, id)) names.items = nxc_list(s, id, &names.n_items);
+  return names;
+}
+
+static bool names_module(const module_names *names, const char *module) {
+  for (size_t i = 0; i < names->n_items; i++)
+    if (is_module(&names->items[i], module)) return true;
+  return false;
+}
+
 /* Where no module is named all of a layer's matrices have adapters. */
 static void read_adapters(const nxc_settings *s, nxc_sizes *z) {
   static const char *const all[] = {"qkv_proj", "o_proj", "linear_fc1", "down_proj"};
-  size_t n_names = 0;
-  const nxc_value *names =
-      nxc_has(s, NX_SETTING_LORA_MODULES) ? nxc_list(s, NX_SETTING_LORA_MODULES, &n_names) : NULL;
+  const module_names named = names_of(s, NX_SETTING_LORA_MODULES),
+                     excluded = names_of(s, NX_SETTING_LORA_EXCLUDE_MODULES);
   for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
-    bool named = false;
-    for (size_t k = 0; k < n_names; k++) named = named || is_module(&names[k], modules[i].name);
-    for (size_t k = 0; n_names == 0 && k < sizeof all / sizeof *all; k++)
-      named = named || strcmp(modules[i].name, all[k]) == 0;
-    if (named) adapt(&modules[i], z);
+    bool adapted = names_module(&named, modules[i].name);
+    for (size_t k = 0; named.n_items == 0 && k < sizeof all / sizeof *all; k++)
+      adapted = adapted || strcmp(modules[i].name, all[k]) == 0;
+    if (adapted && !names_module(&excluded, modules[i].name)) adapt(&modules[i], z);
   }
 }
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one option alone does to memory and to the time of a step: each has a sign, and what is computed or
+ * moved more takes longer. */
+#include "compiler/estimate/time.h"
+#include "compiler/machine/names.h"
+#include "tests/unit/estimate_case.h"
+
+typedef struct outcome {
+  nxc_own_memory memory;
+  nxc_own_time time;
+  double least_s; /* no forecast is below it */
+} outcome;
+
+static outcome outcome_of(const char *system, const char *machine, const char *changes) {
+  estimate e = estimate_of(system, changes);
+  const nxc_machine *m = nxc_machine_read(e.c.arena, machine, e.c.sink);
+  assert_non_null(m);
+  outcome o = {first_stage(&e),
+               nxc_own_time_of(e.system, &e.sizes, &e.training, m, e.c.arena),
+               nxc_own_time_least(&e.sizes, m)};
+  o.memory.lines = NULL; /* of the arena that ends here */
+  program_end(&e.c);
+  return o;
+}
+
+static void saves_and_costs(const char *what, const outcome *with, const outcome *without) {
+  if (with->memory.total >= without->memory.total) fail_msg("%s saves no memory", what);
+  if (with->time.step_s <= without->time.step_s) fail_msg("%s costs no time", what);
+}
+
+/* What selective recomputation names is not kept, and takes time, in every system whose options name it. */
+static void test_modules(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *system, *module, *model;
+  } cases[] = {
+      {"xorl", "attention", ""},
+      {"xorl", "mlp", ""},
+      {"nx", "attention", ""},
+      {"nx", "moe_act", ""},
+      {"nx", "layer", ""},
+      {"nxdt", "moe_act", ""},
+      {"nxdt", "layer", ""},
+      {"nxdt", "layernorm", ""},
+      {"megatron", "mla_up_proj",
+       "model.latent_query_rank=768 model.latent_rank=512 model.latent_rope_dim=64 model.head_dim=192 "
+       "model.value_dim=128 "},
+      {"megatron", "moe", "moe.experts=8 moe.top_k=2 moe.ffn_hidden=4096 "},
+      {"megatron", "moe_act", "moe.experts=8 moe.top_k=2 moe.ffn_hidden=4096 "},
+      {"megatron", "shared_experts",
+       "moe.experts=8 moe.top_k=2 moe.ffn_hidden=4096 moe.shared_ffn_hidden=4096 "}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char plain[1024], again[1280];
+    snprintf(plain, sizeof plain, MODEL "mesh.world=8 optimizer.zero_stage=1 %s", cases[i].model);
+    snprintf(again, sizeof again, "%srecompute.granularity=selective recompute.modules=[%s] ", plain,
+             cases[i].module);
+    outcome a = outcome_of(cases[i].system, "h100", plain), b = outcome_of(cases[i].system, "h100", again);
+    saves_and_costs(cases[i].module, &b, &a);
+  }
+}
+
+#define AGAIN MODEL "mesh.world=8 optimizer.zero_stage=1 recompute.granularity=selective recompute.modules="
+
+/* A module within another that is named too is computed again once, and kept as little. */
+static void test_nested_modules(void **unused) {
+  (void)unused;
+  outcome outer = outcome_of("nx", "h100", AGAIN "[attention]"),
+          both = outcome_of("nx", "h100", AGAIN "[core_attn,attention]"),
+          stored = outcome_of("nx", "h100", AGAIN "[attention] attention.flash=false");
+  near_to("time of both", both.time.step_s, outer.time.step_s, 1e-12);
+  near_to("memory of both", both.memory.total, outer.memory.total, 1e-12);
+  near_to("scores that are computed again", stored.memory.total, outer.memory.total, 1e-2);
+}
+
+#define ADAPTED MODEL "mesh.world=8 optimizer.zero_stage=3 lora.rank="
+
+/* Adapters compute more the wider they are; frozen weights need no gradients, which no forecast of the peak
+ * counts. */
+static void test_adapters(void **unused) {
+  (void)unused;
+  outcome whole = outcome_of("xorl", "a100", MODEL "mesh.world=8 optimizer.zero_stage=3"),
+          narrow = outcome_of("xorl", "a100", ADAPTED "16"), wide = outcome_of("xorl", "a100", ADAPTED "512");
+  assert_true(narrow.time.parts[NXC_SPENT_PRODUCTS] < whole.time.parts[NXC_SPENT_PRODUCTS]);
+  assert_true(wide.time.parts[NXC_SPENT_PRODUCTS] > 1.05 * narrow.time.parts[NXC_SPENT_PRODUCTS]);
+  assert_true(wide.memory.total > narrow.memory.total);
+  near_to("frozen share of the work", narrow.time.model_flops, whole.time.model_flops * 2 / 3, 0.05);
+  assert_true(narrow.least_s < narrow.time.step_s && narrow.least_s < whole.least_s * 0.75);
+  assert_true(narrow.time.utilisation < whole.time.utilisation);
+}
+
+/* Quantized weights are written out for each pass; what is excluded is neither quantized nor adapted. */
+static void test_quantized(void **unused) {
+  (void)unused;
+  outcome plain = outcome_of("xorl", "h100", ADAPTED "16"),
+          nf4 = outcome_of("xorl", "h100", ADAPTED "16 lora.base_type=nf4"),
+          less = outcome_of("xorl", "h100", ADAPTED "16 lora.base_type=nf4 lora.exclude_modules=[down_proj]");
+  saves_and_costs("nf4", &nf4, &plain);
+  assert_true(less.memory.parts[NXC_PART_PARAMETERS] > nf4.memory.parts[NXC_PART_PARAMETERS]);
+  assert_true(less.memory.parts[NXC_PART_OPTIMIZER] < nf4.memory.parts[NXC_PART_OPTIMIZER]);
+  assert_true(less.time.step_s < nf4.time.step_s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_modules),
+      cmocka_unit_test(test_nested_modules),
+      cmocka_unit_test(test_adapters),
+      cmocka_unit_test(test_quantized),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
