@@ -213,7 +213,10 @@ static const char *words_of_list(nxc_arena *arena, const char *value) {
   return words;
 }
 
-/* --set KEY=VALUE is --KEY=VALUE over the rest; of a switch VALUE is true, or false to take it out. */
+static const char variables[] = "environment.";
+
+/* --set KEY=VALUE is --KEY=VALUE over the rest; of a switch VALUE is true, or false to take it out. A
+ * variable of the environment is set as if the script did. */
 static void read_set(front *f, const char *assignment) {
   nxc_arena *arena = f->to.arena;
   const char *key = strncmp(assignment, "--", 2) == 0 ? assignment + 2 : assignment,
@@ -229,6 +232,10 @@ static void read_set(front *f, const char *assignment) {
     return;
   }
   if (take_out(f, row, name, equals + 1, at)) return;
+  if (strncmp(name, variables, strlen(variables)) == 0) {
+    nxc_megatron_set_variable(&f->to, name + strlen(variables), equals + 1, at);
+    return;
+  }
   bool lists = row != NULL && nxc_arguments_is_list(row);
   const char *text = lists ? words_of_list(arena, equals + 1) : equals + 1;
   nxc_launch_words words = {0};

@@ -32,6 +32,8 @@ void nxc_megatron_put_program(nxc_arguments *to, const nxc_launch *launch, const
  * is `whole`. */
 void nxc_megatron_read_environment(nxc_arguments *to, const nxc_launch *launch, const nxc_source *first,
                                    bool whole);
+/* One of them, over what the text sets. */
+void nxc_megatron_set_variable(nxc_arguments *to, const char *name, const char *value, nxc_span at);
 /* Reads the file of deepspeed_config, which the script may write itself (deepspeed_config.c). */
 void nxc_megatron_read_deepspeed(nxc_arguments *to, nxc_script *script);
 

@@ -179,3 +179,8 @@ void nxc_megatron_read_environment(nxc_arguments *to, const nxc_launch *launch, 
     put_beside(to, map, assigned->name, word, nxc_string_value(word->text, strlen(word->text)));
   }
 }
+
+void nxc_megatron_set_variable(nxc_arguments *to, const char *name, const char *value, nxc_span at) {
+  const nxc_launch_word word = {.text = value, .at = at};
+  put_over(to, section(to, "environment", at), name, &word, nxc_string_value(value, strlen(value)));
+}
