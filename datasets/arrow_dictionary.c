@@ -3,7 +3,7 @@
  * more; or others instead. */
 #include "datasets/arrow.h"
 #include "datasets/arrow_flat.h"
-#include "datasets/arrow_row.h"
+#include "datasets/arrow_value.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows as JSON: structs are objects, lists and maps are lists. Of types that JSON has no form for (days,
  * times, decimals) a row is null. */
-#include "datasets/arrow_row.h"
+#include "datasets/arrow_value.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -102,17 +102,6 @@ void nxt_bpe_of_bytes(nxt_tokenizer *tokenizer) {
   take_bytes(tokenizer);
 }
 
-bool nxt_read_unknown(nxt_reading *reading, const json_t *model) {
-  const json_t *unknown = json_object_get(model, "unk_token");
-  nxt_tokenizer *tokenizer = reading->tokenizer;
-  if (!json_is_string(unknown)) return true;
-  tokenizer->unknown =
-      nxt_vocabulary_id(&tokenizer->vocabulary, json_string_value(unknown), json_string_length(unknown));
-  tokenizer->needs_unknown = true;
-  tokenizer->roles[NXT_UNK] = tokenizer->unknown;
-  return true;
-}
-
 bool nxt_read_bpe(nxt_reading *reading, const json_t *model) {
   nxt_tokenizer *tokenizer = reading->tokenizer;
   nxt_bpe *bpe = &tokenizer->bpe;

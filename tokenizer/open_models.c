@@ -11,20 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool nxt_read_vocab(nxt_reading *reading, const json_t *vocab) {
-  const char *text;
-  size_t n_bytes;
-  json_t *id;
-  if (!json_is_object(vocab)) return nxt_refuse(reading, "has no vocabulary");
-  json_object_keylen_foreach((json_t *)vocab, text, n_bytes, id) {
-    json_int_t n = json_is_integer(id) ? json_integer_value(id) : -1;
-    if (n < 0 || n > NXT_MAX_ID)
-      return nxt_refuse(reading, "the token \"%.60s\" has no id between 0 and %d", text, NXT_MAX_ID);
-    nxt_vocabulary_add(&reading->tokenizer->vocabulary, text, n_bytes, (uint32_t)n);
-  }
-  return true;
-}
-
 static void make_trie(nxt_tokenizer *tokenizer) {
   const nxt_vocabulary *vocabulary = &tokenizer->vocabulary;
   nxt_key *keys = nxt_new(vocabulary->n_entries, sizeof *keys);

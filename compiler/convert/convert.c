@@ -9,20 +9,6 @@
 #include <assert.h>
 #include <string.h>
 
-bool nxc_converter_stays(const nxc_converter *c) {
-  return c->dialect == c->source->dialect && !c->request->anew;
-}
-
-void nxc_converter_add(nxc_converter *c, nxc_unsaid one) {
-  nxc_conversion *out = c->out;
-  out->unsaid = nxc_arena_grow(c->arena, out->unsaid, out->n_unsaid, sizeof one);
-  out->unsaid[out->n_unsaid++] = one;
-}
-
-/* -- what must not be shown ------------------------------------------------------------------------------ */
-
-const char nxc_not_shown[] = "a secret, or a value of the environment; --reveal writes it";
-
 /* A tree as a value. Secrets stay references where the dialect's loader follows them. False: nothing may be
  * written here. */
 static bool flatten(nxc_converter *c, const nxc_node *node, nxc_value *value) {
@@ -61,11 +47,6 @@ static const nxc_settings *settings_to_say(nxc_converter *c) {
 }
 
 /* -- the text -------------------------------------------------------------------------------------------- */
-
-bool nxc_converter_is_outside(const nxc_settings *settings, nxc_setting_id id) {
-  nxc_provenance_kind kind = nxc_settings_from(settings, id)->kind;
-  return kind == NXC_FROM_CLI || kind == NXC_FROM_PROJECT;
-}
 
 /* Given as a setting, not as an option, so that the tree of the file lacks it. */
 static bool is_beside_file(const nxc_converter *c, nxc_setting_id id) {

@@ -87,6 +87,8 @@ void *cpu_keep(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault
 bool cpu_reserve(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault);
 /* What schema/workspace.c says of the operator. */
 bool cpu_reserve_said(nxk_kernel *kernel, nxk_fault *fault);
+/* Pages of a device, freed with it, behind CPU_ALIGNMENT bytes of their own. NULL: there are none. */
+cpu_block *cpu_block_new(nxk_device *device, uint64_t n_bytes);
 /* Whether cpu_reserve would succeed. */
 bool cpu_fits(const nxk_device *device, uint64_t n_bytes);
 /* Memory that oneDNN holds for us. */

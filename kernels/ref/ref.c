@@ -74,25 +74,6 @@ int64_t ref_row_work(const nxk_operator *operator) {
   return 2 * first_out->dims[first_out->n_dims - 1];
 }
 
-void ref_load_row(const ref_operand *x, int64_t first, int64_t stride, int64_t n, double *row) {
-  switch (x->dtype) {
-  case NX_f32:
-    for (int64_t k = 0; k < n; k++) row[k] = ((const float *)x->data)[first + k * stride];
-    return;
-  case NX_bf16:
-    for (int64_t k = 0; k < n; k++)
-      row[k] = nx_bf16_to_float(((const uint16_t *)x->data)[first + k * stride]);
-    return;
-  default:
-    for (int64_t k = 0; k < n; k++) row[k] = ref_load(x, first + k * stride);
-    return;
-  }
-}
-
-void ref_store_row(const ref_operand *y, int64_t first, int64_t n, const double *row) {
-  for (int64_t k = 0; k < n; k++) ref_store(y, first + k, row[k]);
-}
-
 static bool device_open(const nxk_device_options *options, nxk_device **device, nxk_fault *fault) {
   *device = calloc(1, sizeof **device);
   if (!*device) {

@@ -20,17 +20,6 @@
 static const char FORMAT[] = "nxrun checkpoint";
 enum { HEX_BYTES = 65 };
 
-static bool parse_hex(const char *hex, uint8_t bytes[32]) {
-  char again[HEX_BYTES];
-  if (hex == NULL || strlen(hex) != HEX_BYTES - 1) return false;
-  for (int i = 0; i < 32; i++) {
-    const char pair[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
-    bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
-  }
-  nx_hex(bytes, again);
-  return strcmp(again, hex) == 0;
-}
-
 static bool find_size(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault) {
   char path[NXR_PATH_BYTES];
   struct stat status;
@@ -46,17 +35,6 @@ bool nxr_manifest_sizes(const char *folder, nxr_checkpoint_file *files, uint32_t
   return true;
 }
 
-json_t *nxr_manifest_settings(const nx_plan *plan) {
-  json_t *settings = json_object();
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_SETTINGS]; i++) {
-    const char *text = nx_plan_text(plan, plan->settings[i].value);
-    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
-    json_object_set_new(settings, nx_plan_text(plan, plan->settings[i].path),
-                        value ? value : json_string(text));
-  }
-  return settings;
-}
-
 /* NULL where it is not known. */
 static json_t *make_dataset(const nxr_fingerprint *dataset) {
   char hex[HEX_BYTES];
@@ -64,14 +42,6 @@ static json_t *make_dataset(const nxr_fingerprint *dataset) {
   nx_hex(dataset->sha256, hex);
   return json_pack("{s:I, s:I, s:s}", "documents", (json_int_t)dataset->n_documents, "tokens",
                    (json_int_t)dataset->n_tokens, "sha256", hex);
-}
-
-bool nxr_manifest_dataset(const json_t *manifest, nxr_fingerprint *dataset) {
-  const json_t *recorded = json_object_get(manifest, "dataset");
-  *dataset = (nxr_fingerprint){
-      .n_documents = (uint64_t)json_integer_value(json_object_get(recorded, "documents")),
-      .n_tokens = (uint64_t)json_integer_value(json_object_get(recorded, "tokens"))};
-  return parse_hex(json_string_value(json_object_get(recorded, "sha256")), dataset->sha256);
 }
 
 static json_t *make_scale(const nxr_manifest_run *run) {
@@ -228,7 +198,7 @@ bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr
   if (read == NULL) return false;
   const json_t *recorded = json_object_get(read, "step");
   bool good = json_is_integer(json_object_get(read, "version")) &&
-              parse_hex(json_string_value(json_object_get(read, "plan_id")), plan_id) &&
+              nxr_hex_parse(json_string_value(json_object_get(read, "plan_id")), plan_id) &&
               json_is_integer(recorded);
   bool other = good && (uint64_t)json_integer_value(recorded) != step;
   if (good && !other) *manifest = read;

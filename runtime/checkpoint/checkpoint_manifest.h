@@ -77,6 +77,8 @@ bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nx
 /* What its run was trained on; false where it does not say, as in older versions. */
 bool nxr_manifest_dataset(const json_t *manifest, nxr_fingerprint *dataset);
 /* The plan's, path by path; the caller's to json_decref. */
+/* The bytes of 64 small hexadecimal digits. */
+bool nxr_hex_parse(const char *hex, uint8_t bytes[32]);
 json_t *nxr_manifest_settings(const nx_plan *plan);
 uint32_t nxr_manifest_n_files(const json_t *manifest);
 /* Fills n_bytes and sum of the files by name; false where one is missing, or of another size. There may be

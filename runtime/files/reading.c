@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/files/reading.h"
 
-#include "runtime/files/mapping.h"
-
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -29,8 +27,7 @@ uint64_t nxr_reading_count(void) {
   return atomic_load_explicit(&count, memory_order_acquire);
 }
 
-const char *nxr_reading_path(void) {
-  const char *path = atomic_load_explicit(&reading_path, memory_order_relaxed);
-  if (path == NULL) path = nxr_mapping_path(atomic_load_explicit(&reading_at, memory_order_relaxed));
-  return path ? path : "a file";
+const char *nxr_reading_path(const void **at) {
+  *at = atomic_load_explicit(&reading_at, memory_order_relaxed);
+  return atomic_load_explicit(&reading_path, memory_order_relaxed);
 }

@@ -13,7 +13,7 @@ void nxr_reading_end(void);
 
 /* Changes with each beginning and end; odd while something is read. */
 uint64_t nxr_reading_count(void);
-/* Its name; "a file" where it has none. */
-const char *nxr_reading_path(void);
+/* Its name; NULL, and the place in a mapping, where it began with that. */
+const char *nxr_reading_path(const void **at);
 
 #endif

@@ -2,6 +2,7 @@
 #include "runtime/world/reading_watch.h"
 
 #include "runtime/files/fault.h"
+#include "runtime/files/mapping.h"
 #include "runtime/files/reading.h"
 #include "runtime/world/patience.h"
 
@@ -20,11 +21,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended;
 static bool ends;
 
+static const char *read_path(void) {
+  const void *at;
+  const char *path = nxr_reading_path(&at);
+  if (path == NULL) path = nxr_mapping_path(at);
+  return path ? path : "a file";
+}
+
 static _Noreturn void give_up(const nxr_world *world) {
   nxr_print(stderr,
           "nxrun: rank %u (%s) reads %s: nothing has come for %g s (of run.deadline_s %g); the file system "
           "stands still, and the run ends: --resume goes on from the newest checkpoint\n",
-          world->rank, nxr_world_host(world, world->rank), nxr_reading_path(),
+          world->rank, nxr_world_host(world, world->rank), read_path(),
           SHARE_OF_DEADLINE * world->deadline_s, world->deadline_s);
   nxr_world_abort(1);
 }

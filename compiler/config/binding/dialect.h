@@ -141,6 +141,8 @@ nxc_repair nxc_binding_rename(nxc_binding *binding, const nxc_node *node, const 
 void nxc_binding_doubt_section(nxc_binding *binding, const char *section, const nxc_node *node);
 
 const nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name);
+/* Whether an option of this name, or one below it, is given. */
+bool nxc_binding_is_given(const nxc_binding *binding, const char *name);
 const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *name);
 /* The scope in which expressions see this binding and its settings. */
 nxc_scope nxc_binding_scope(nxc_binding *binding);
@@ -157,6 +159,8 @@ bool nxc_section_is_open(const char *const *strict_sections, const char *name);
 size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);
 /* The dotted name of a key of a section; "" is the top. */
 const char *nxc_name_below(nxc_arena *arena, const char *section, const char *key);
+/* What stands behind the last dot. */
+const char *nxc_name_last(const char *name);
 /* The provenance that a node's place means. */
 nxc_provenance_kind nxc_origin_kind(const nxc_origin *origin, nxc_span at);
 

@@ -7,62 +7,6 @@
 
 #include <string.h>
 
-/* -- expressions ----------------------------------------------------------------------------------------- */
-
-static const nxc_value *look_up(void *context, const nxc_name *name) {
-  const nxc_binding *binding = context;
-  const nxc_bound *bound = NULL;
-  nxc_setting_id id;
-  switch (name->kind) {
-  case NXC_NAME_SETTING:
-    id = nxc_setting_find(name->path);
-    return id < NX_N_SETTINGS ? nxc_settings_value(binding->settings, id) : NULL;
-  case NXC_NAME_OPTION: bound = nxc_binding_find(binding, name->path); break;
-  case NXC_NAME_MODEL_CONFIG:
-    bound = binding->has_model_config ? nxc_binding_find_model(binding, name->path) : NULL;
-    break;
-  case NXC_NAME_VALUE: bound = binding->current; break;
-  }
-  return bound ? bound->value : NULL;
-}
-
-static bool is_given(void *context, const nxc_name *name) {
-  const nxc_binding *binding = context;
-  const nxc_bound *bound = binding->current;
-  if (name->kind == NXC_NAME_OPTION) bound = nxc_binding_find(binding, name->path);
-  if (name->kind == NXC_NAME_MODEL_CONFIG) bound = nxc_binding_find_model(binding, name->path);
-  if (name->kind != NXC_NAME_SETTING) return bound != NULL && bound->given;
-  nxc_setting_id id = nxc_setting_find(name->path);
-  return id < NX_N_SETTINGS && nxc_settings_from(binding->settings, id)->kind >= NXC_FROM_ASSUMED;
-}
-
-nxc_scope nxc_binding_scope(nxc_binding *binding) {
-  return (nxc_scope){.lookup = look_up, .given = is_given, .context = binding,
-                     .partial = binding->elsewhere && !binding->assumes_defaults};
-}
-
-const nxc_value *nxc_binding_evaluate(nxc_binding *binding, const nxc_bound *current, const char *text) {
-  if (strcmp(text, "value") == 0) return current->value;
-  const char *error;
-  nxc_scope scope = nxc_binding_scope(binding);
-  binding->current = current;
-  const nxc_value *value =
-      nxc_expression_evaluate(binding->arena, nxc_expression_of(binding->arena, text), &scope, &error);
-  binding->current = NULL;
-  return value;
-}
-
-const nxc_value *nxc_binding_invert(nxc_binding *binding, const char *text, const nxc_value *result) {
-  nxc_scope scope = nxc_binding_scope(binding);
-  return nxc_expression_invert(binding->arena, nxc_expression_of(binding->arena, text), &scope, result);
-}
-
-bool nxc_binding_is_true(nxc_binding *binding, const nxc_bound *bound, const char *text) {
-  if (strcmp(text, "true") == 0) return true;
-  const nxc_value *value = nxc_binding_evaluate(binding, bound, text);
-  return value != NULL && nxc_value_is_true(value);
-}
-
 /* -- status ---------------------------------------------------------------------------------------------- */
 
 /* A condition without the marks that only the catalogue needs. */
@@ -136,8 +80,8 @@ static bool refuse_key(nxc_binding *binding, const char *list, size_t entry, con
   const nxc_value *value = nxc_node_value(arena, node);
   if (row == NULL || row->status != NXC_REFUSED || value == NULL || value->kind == NXC_NULL) return false;
   nxc_report(binding->sink, "NX1401", binding->for_nxrun ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
-             nxc_node_span(node), "leave it out", "nxrun cannot execute %s[%zu].%s: %s", list, entry, node->key,
-             row->why ? row->why : "not yet");
+             nxc_node_span(node), "leave it out", "nxrun cannot execute %s[%zu].%s: %s", list, entry,
+             node->key, row->why ? row->why : "not yet");
   return true;
 }
 

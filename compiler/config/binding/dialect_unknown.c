@@ -17,26 +17,12 @@ bool nxc_section_is_open(const char *const *strict_sections, const char *name) {
   return *strict_sections == NULL;
 }
 
-static const char *last_part(const char *name) {
-  const char *dot = strrchr(name, '.');
-  return dot ? dot + 1 : name;
-}
-
-/* Whether an option of this name, or one below it, is given. */
-static bool is_given(const nxc_binding *binding, const char *name) {
-  const nxc_bound *bound = nxc_binding_find(binding, name);
-  if (bound != NULL && bound->given) return true;
-  size_t first, end = nxc_dialect_section(binding->dialect, name, &first);
-  while (first < end && !binding->options[first].given) first++;
-  return first < end;
-}
-
 /* Every name that may follow the section of `name`, the next step of each option below it; those that are
  * not given first. */
 static size_t names_beside(nxc_binding *binding, const char *name, const char ***names) {
   const nxc_dialect *dialect = binding->dialect;
   nxc_arena *arena = binding->arena;
-  size_t n_section = (size_t)(last_part(name) - name), first = 0, end = dialect->n_options, n_names = 0;
+  size_t n_section = (size_t)(nxc_name_last(name) - name), first = 0, end = dialect->n_options, n_names = 0;
   if (n_section > 0)
     end = nxc_dialect_section(dialect, nxc_arena_strndup(arena, name, n_section - 1), &first);
   const char **steps = nxc_arena_array(arena, end - first + 1, sizeof *steps);
@@ -67,8 +53,8 @@ static size_t names_beside(nxc_binding *binding, const char *name, const char **
 static const char *nearest_beside(nxc_binding *binding, const char *name) {
   const char **beside;
   size_t n_beside = names_beside(binding, name, &beside);
-  const char *nearest = nxc_nearest(last_part(name), beside, n_beside);
-  int n_section = (int)(last_part(name) - name);
+  const char *nearest = nxc_nearest(nxc_name_last(name), beside, n_beside);
+  int n_section = (int)(nxc_name_last(name) - name);
   return nearest ? nxc_arena_printf(binding->arena, "%.*s%s", n_section, name, nearest) : NULL;
 }
 
@@ -76,12 +62,12 @@ static const char *nearest_beside(nxc_binding *binding, const char *name) {
 static bool is_certain(nxc_binding *binding, const char *name) {
   const char **beside;
   size_t n_beside = names_beside(binding, name, &beside);
-  return nxc_nearest_is_certain(last_part(name), beside, n_beside);
+  return nxc_nearest_is_certain(nxc_name_last(name), beside, n_beside);
 }
 
 /* An option that its row says this word is often written for. */
 static const char *known_misspelling(const nxc_dialect *dialect, const char *name) {
-  const char *word = last_part(name);
+  const char *word = nxc_name_last(name);
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
     for (size_t j = 0; j < row->n_nearest_to; j++) {
@@ -93,11 +79,11 @@ static const char *known_misspelling(const nxc_dialect *dialect, const char *nam
 
 /* An option with the same last step in another section. */
 static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *name, bool *alone) {
-  const char *word = last_part(name), *found = NULL;
+  const char *word = nxc_name_last(name), *found = NULL;
   *alone = true;
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
-    if (row->alias_of != NULL || strcmp(last_part(row->name), word) != 0) continue;
+    if (row->alias_of != NULL || strcmp(nxc_name_last(row->name), word) != 0) continue;
     if (found != NULL) *alone = false;
     else found = row->name;
   }
@@ -107,7 +93,7 @@ static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *na
 /* The sibling above that is an empty section and would hold this key: its lines are not indented. */
 static const char *empty_section_above(nxc_binding *binding, const nxc_node *node, const char *name) {
   enum { LOOKED_AT_MAX = 256 };
-  size_t n_section = (size_t)(last_part(name) - name);
+  size_t n_section = (size_t)(nxc_name_last(name) - name);
   for (size_t n = 1; node->parent && n <= node->index && n <= LOOKED_AT_MAX; n++) {
     const nxc_node *sibling = node->parent->children[node->index - n];
     if (sibling->kind != NXC_NODE_SCALAR || sibling->value.kind != NXC_NULL || sibling->key == NULL) continue;
@@ -128,22 +114,6 @@ static void report_with(nxc_binding *binding, const nxc_node *node, nxc_severity
 static void report(nxc_binding *binding, const nxc_node *node, nxc_severity severity, const char *fix,
                    const char *name, const char *more) {
   report_with(binding, node, severity, fix, (nxc_repair){0}, name, more);
-}
-
-static bool is_beside(const char *name, const char *other) {
-  size_t n_section = (size_t)(last_part(name) - name);
-  return n_section == (size_t)(last_part(other) - other) && strncmp(name, other, n_section) == 0;
-}
-
-nxc_repair nxc_binding_rename(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant,
-                              bool safe) {
-  if (is_given(binding, meant)) return (nxc_repair){0};
-  if (is_beside(name, meant)) return nxc_repair_key(binding->arena, node, last_part(meant), safe);
-  size_t n_section = (size_t)(last_part(meant) - meant);
-  const nxc_node *section = binding->document->root;
-  if (n_section > 0)
-    section = nxc_node_lookup(section, nxc_arena_strndup(binding->arena, meant, n_section - 1));
-  return nxc_repair_move(binding->arena, node, section, last_part(meant), safe);
 }
 
 /* What no option is near to. */
@@ -182,7 +152,7 @@ void nxc_binding_doubt_section(nxc_binding *binding, const char *section, const 
 
 /* What the user meant is there after all, though what it says is not known. */
 static const char *take_for(nxc_binding *binding, const nxc_node *node, const char *meant) {
-  bool fresh = !is_given(binding, meant);
+  bool fresh = !nxc_binding_is_given(binding, meant);
   nxc_sink_withdraw(binding->sink, "NX1202", meant);
   const nxc_option_row *row = nxc_option_find(binding->dialect, meant);
   if (row != NULL && row->alias_of != NULL) row = nxc_option_find(binding->dialect, row->alias_of);
@@ -195,7 +165,7 @@ static const char *take_for(nxc_binding *binding, const nxc_node *node, const ch
 static const char *misspelt_section(nxc_binding *binding, const nxc_node *map, const char *name) {
   if (map->kind != NXC_NODE_MAP || map->n_children == 0) return NULL;
   const char *meant = nearest_beside(binding, name);
-  if (meant == NULL || is_given(binding, meant)) return NULL;
+  if (meant == NULL || nxc_binding_is_given(binding, meant)) return NULL;
   size_t n_known = 0, first;
   for (size_t i = 0; i < map->n_children; i++) {
     if (map->children[i]->key == NULL) continue;
