@@ -11,12 +11,6 @@
 
 enum { TEXTS_MAX = 200 };
 
-const nxc_shell_source *nxc_shell_text_at(const nxc_shell *s, size_t offset) {
-  size_t i = s->n_texts - 1;
-  while (i > 0 && s->texts[i].base > offset) i--;
-  return &s->texts[i];
-}
-
 static const char *folder_of(nxc_arena *arena, const char *name) {
   const char *slash = strrchr(name, '/');
   if (slash == NULL) return ".";

@@ -146,3 +146,13 @@ bool nxc_shell_join_texts(nxc_shell *s, const char *name, const nxc_text *x, con
   nxc_text_append(s->arena, joined, &last);
   return nxc_shell_spend(s, joined->n_bytes, 0);
 }
+
+/* A text that stands there on one of the ways only. */
+nxc_text nxc_shell_perhaps(nxc_shell *s, const nxc_text *text) {
+  nxc_text copy = nxc_text_copy(s->arena, text);
+  for (size_t i = 0; i < copy.n_bytes; i++)
+    if (!(copy.marks[i] & NXC_MARK_UNKNOWN))
+      copy.marks[i] |= NXC_MARK_UNKNOWN | NXC_MARK_MANY | NXC_MARK_MAYBE;
+  nxc_shell_spend(s, copy.n_bytes, 0);
+  return copy;
+}

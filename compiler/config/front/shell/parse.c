@@ -1,53 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/shell/parse.h"
 
-#include <ctype.h>
 #include <string.h>
-
-/* -- bare words ------------------------------------------------------------------------------------------ */
-
-bool nxc_shell_is_here(const nxc_shell_parser *p, const char *word) {
-  size_t n_bytes = strlen(word);
-  for (size_t i = 0; i < n_bytes; i++)
-    if (nxc_shell_peek(p, i) != word[i]) return false;
-  return !isalpha((unsigned char)*word) && strchr("{}![", *word) == NULL
-             ? true
-             : nxc_shell_ends_word(nxc_shell_peek(p, n_bytes));
-}
-
-bool nxc_shell_accept(nxc_shell_parser *p, const char *word) {
-  if (!nxc_shell_is_here(p, word)) return false;
-  p->at += strlen(word);
-  return true;
-}
-
-nxc_shell_command *nxc_shell_new_command(nxc_shell_parser *p, nxc_shell_command_kind kind, size_t at) {
-  nxc_shell_command *command = nxc_arena_alloc(p->arena, sizeof *command);
-  command->kind = kind;
-  command->at = nxc_shell_origin(p, at);
-  return command;
-}
-
-void nxc_shell_add_child(nxc_shell_parser *p, nxc_shell_command *command, nxc_shell_command *child) {
-  command->children =
-      nxc_arena_grow(p->arena, command->children, command->n_children, sizeof *command->children);
-  command->children[command->n_children++] = child;
-}
-
-void nxc_shell_add_word(nxc_shell_parser *p, nxc_shell_command *command, nxc_shell_word word) {
-  command->words = nxc_arena_grow(p->arena, command->words, command->n_words, sizeof *command->words);
-  command->declared =
-      nxc_arena_grow(p->arena, command->declared, command->n_words, sizeof *command->declared);
-  command->declared[command->n_words] = NULL;
-  command->words[command->n_words++] = word;
-}
 
 void nxc_shell_expect(nxc_shell_parser *p, const char *word, size_t start, const char *problem) {
   nxc_shell_skip_blanks(p, true);
   if (!nxc_shell_accept(p, word)) nxc_shell_parse_fail(p, start, problem);
 }
-
-/* -- lists ----------------------------------------------------------------------------------------------- */
 
 nxc_shell_command *nxc_shell_parse_command(nxc_shell_parser *p) {
   size_t start = p->at;

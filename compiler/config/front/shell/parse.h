@@ -88,6 +88,8 @@ void nxc_shell_parse_quoted(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell
 void nxc_shell_put_literal(nxc_shell_parser *p, nxc_shell_word *word, bool quoted, size_t at);
 nxc_shell_part *nxc_shell_add_part(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_part_kind kind,
                                    bool quoted);
+/* The part that literal bytes go to. */
+nxc_shell_part *nxc_shell_text_part(nxc_shell_parser *p, nxc_shell_word *word, bool quoted);
 
 /* -- parse_parameter.c */
 /* ${ ... } whose brace is next. */

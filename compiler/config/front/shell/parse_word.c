@@ -1,70 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/shell/parse.h"
 
-#include <ctype.h>
 #include <string.h>
-
-/* What is unknown is a letter like any other; blanks between words that may be there part those. */
-char nxc_shell_peek(const nxc_shell_parser *p, size_t ahead) {
-  size_t at = p->at + ahead;
-  if (at >= p->text.n_bytes) return '\0';
-  if ((p->text.marks[at] & NXC_MARK_MAYBE) && p->text.bytes[at] == ' ') return ' ';
-  return p->text.marks[at] & NXC_MARK_UNKNOWN ? '\1' : p->text.bytes[at];
-}
-
-size_t nxc_shell_origin(const nxc_shell_parser *p, size_t at) {
-  if (p->text.n_bytes == 0) return 0;
-  return at < p->text.n_bytes ? p->text.origins[at] : p->text.origins[p->text.n_bytes - 1];
-}
-
-void nxc_shell_parse_fail(nxc_shell_parser *p, size_t at, const char *problem) {
-  if (p->problem == NULL) p->problem_at = nxc_shell_origin(p, at), p->problem = problem;
-  p->at = p->text.n_bytes;
-}
-
-bool nxc_shell_parse_enter(nxc_shell_parser *p) {
-  if (++p->nesting > NXC_SHELL_NESTING_MAX)
-    nxc_shell_parse_fail(p, p->at, "this is nested too deeply to be followed");
-  return p->problem == NULL;
-}
-
-bool nxc_shell_is_name(char c) {
-  return isalnum((unsigned char)c) || c == '_';
-}
-
-bool nxc_shell_is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-bool nxc_shell_ends_word(char c) {
-  return c == '\0' || nxc_shell_is_blank(c) || strchr(";&|()<>", c) != NULL;
-}
-
-nxc_shell_part *nxc_shell_add_part(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_part_kind kind,
-                                   bool quoted) {
-  word->parts = nxc_arena_grow(p->arena, word->parts, word->n_parts, sizeof *word->parts);
-  nxc_shell_part *part = &word->parts[word->n_parts++];
-  *part = (nxc_shell_part){.kind = kind, .quoted = quoted};
-  return part;
-}
-
-/* The part that literal bytes go to. */
-static nxc_shell_part *text_part(nxc_shell_parser *p, nxc_shell_word *word, bool quoted) {
-  nxc_shell_part *last = word->n_parts ? &word->parts[word->n_parts - 1] : NULL;
-  if (last != NULL && last->kind == NXC_PART_TEXT && last->quoted == quoted) return last;
-  return nxc_shell_add_part(p, word, NXC_PART_TEXT, quoted);
-}
-
-void nxc_shell_put_literal(nxc_shell_parser *p, nxc_shell_word *word, bool quoted, size_t at) {
-  nxc_shell_part *part = text_part(p, word, quoted);
-  if (at >= p->text.n_bytes) return;
-  nxc_text_put(p->arena, &part->text, p->text.bytes[at], p->text.origins[at],
-               (unsigned char)(p->text.marks[at] | (quoted ? NXC_MARK_QUOTED : 0)));
-}
 
 static void parse_single(nxc_shell_parser *p, nxc_shell_word *word) {
   size_t start = p->at++;
-  text_part(p, word, true);
+  nxc_shell_text_part(p, word, true);
   while (p->at < p->text.n_bytes && nxc_shell_peek(p, 0) != '\'')
     nxc_shell_put_literal(p, word, true, p->at++);
   if (p->at >= p->text.n_bytes) nxc_shell_parse_fail(p, start, "this quote does not end");
@@ -75,7 +16,7 @@ static void parse_single(nxc_shell_parser *p, nxc_shell_word *word) {
 static void parse_escaped(nxc_shell_parser *p, nxc_shell_word *word) {
   static const char letters[] = "nrtabfve\\'\"?", values[] = "\n\r\t\a\b\f\v\033\\'\"?";
   size_t start = p->at++;
-  nxc_shell_part *part = text_part(p, word, true);
+  nxc_shell_part *part = nxc_shell_text_part(p, word, true);
   while (p->at < p->text.n_bytes && nxc_shell_peek(p, 0) != '\'') {
     char next = nxc_shell_peek(p, 0) == '\\' ? nxc_shell_peek(p, 1) : '\0';
     const char *letter = next ? strchr(letters, next) : NULL;
@@ -204,7 +145,7 @@ static size_t continuation_bytes(const nxc_shell_parser *p) {
 }
 
 void nxc_shell_parse_quoted(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_end end, bool here) {
-  text_part(p, word, true);
+  nxc_shell_text_part(p, word, true);
   while (p->problem == NULL && !at_end(p, end)) {
     char c = nxc_shell_peek(p, 0), next = nxc_shell_peek(p, 1);
     size_t n_continued = continuation_bytes(p);

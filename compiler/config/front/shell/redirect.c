@@ -69,15 +69,6 @@ const nxc_text *nxc_shell_written_file(nxc_shell *s, const nxc_text *path) {
 
 /* -- files that launches name ---------------------------------------------------------------------------- */
 
-void nxc_shell_keep_path(nxc_shell *s, const nxc_text *word) {
-  const char *equals = memchr(word->bytes, '=', word->n_bytes);
-  size_t from = equals ? (size_t)(equals + 1 - word->bytes) : 0;
-  nxc_text *path = nxc_arena_alloc(s->arena, sizeof *path);
-  *path = nxc_text_part(word, from, word->n_bytes);
-  const char *name = nxc_text_string(s->arena, path);
-  *nxc_names_slot(s->paths, name, strlen(name)) = path;
-}
-
 const nxc_source *nxc_script_file(nxc_script *script, const char *path) {
   nxc_shell *s = script->shell;
   if (s == NULL || *path == '\0') return NULL;

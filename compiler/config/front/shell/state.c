@@ -171,16 +171,6 @@ static bool same_value(const nxc_shell_value *a, const nxc_shell_value *b) {
   return nxc_text_equal(&a->text, &b->text);
 }
 
-/* A text that stands there on one of the ways only. */
-nxc_text nxc_shell_perhaps(nxc_shell *s, const nxc_text *text) {
-  nxc_text copy = nxc_text_copy(s->arena, text);
-  for (size_t i = 0; i < copy.n_bytes; i++)
-    if (!(copy.marks[i] & NXC_MARK_UNKNOWN))
-      copy.marks[i] |= NXC_MARK_UNKNOWN | NXC_MARK_MANY | NXC_MARK_MAYBE;
-  nxc_shell_spend(s, copy.n_bytes, 0);
-  return copy;
-}
-
 static void add_item(nxc_shell *s, nxc_shell_value *value, nxc_text text) {
   nxc_shell_put_item(s, value, nxc_arena_printf(s->arena, "%zu", value->n_items), text);
 }
