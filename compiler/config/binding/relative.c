@@ -60,11 +60,24 @@ static const nxc_relative *relative_of(const nxc_dialect *dialect, const nxc_nod
   return word ? nxc_relative_of_word(dialect->name, node->key, node->value.text) : found;
 }
 
+/* How much of the document is its alone. */
+static size_t marks_of(const nxc_dialect *dialect, const nxc_node *root, const nxc_relative *relative) {
+  size_t n = 0;
+  for (size_t i = 0; i < root->n_children; i++) n += relative_of(dialect, root->children[i]) == relative;
+  return n;
+}
+
+/* The one with most marks there, and of several the first: some have taken marks of another over. */
 const nxc_relative *nxc_relative_of(const nxc_dialect *dialect, const nxc_document *document) {
   const nxc_node *root = document->root;
   const nxc_relative *found = NULL;
-  for (size_t i = 0; i < root->n_children && found == NULL; i++)
-    found = relative_of(dialect, root->children[i]);
+  size_t most = 0;
+  for (size_t i = 0; i < root->n_children; i++) {
+    const nxc_relative *one = relative_of(dialect, root->children[i]);
+    size_t n = one != NULL && one != found ? marks_of(dialect, root, one) : 0;
+    if (n > most) found = one;
+    if (n > most) most = n;
+  }
   return found;
 }
 
@@ -135,20 +148,28 @@ static const char *own_of(const nxc_binding *binding, const nxc_node *node) {
   return nxc_arena_printf(binding->arena, "%s %s", node->key, node->value.text);
 }
 
-/* Whether the document gives each of these options, parted by blanks. */
+/* As it stands there, or as it was bound. */
+static const char *word_of(const nxc_binding *binding, const nxc_node *node) {
+  const char *raw = node->raw ? nxc_arena_strndup(binding->arena, node->raw, node->raw_bytes) : "";
+  return node->value.kind == NXC_STRING ? node->value.text : raw;
+}
+
+/* Whether the document gives each of these options, parted by blanks; NAME=WORD with this word. */
 static bool gives_all(const nxc_binding *binding, const char *options) {
   for (const char *at = options; *at != '\0'; at += strspn(at, " ")) {
-    size_t n = strcspn(at, " ");
-    const char *name = nxc_arena_strndup(binding->arena, at, n);
-    if (nxc_node_lookup(binding->document->root, name) == NULL) return false;
+    size_t n = strcspn(at, " "), equals = strcspn(at, "= ");
+    const nxc_node *node =
+        nxc_node_lookup(binding->document->root, nxc_arena_strndup(binding->arena, at, equals));
+    if (node == NULL) return false;
+    const char *word = equals < n ? nxc_arena_strndup(binding->arena, at + equals + 1, n - equals - 1) : NULL;
+    if (word != NULL && strcmp(word_of(binding, node), word) != 0) return false;
     at += n;
   }
   return true;
 }
 
 static bool is_inert(const nxc_binding *binding, const nxc_node *node, const char *name) {
-  const char *raw = node->raw ? nxc_arena_strndup(binding->arena, node->raw, node->raw_bytes) : "";
-  const char *word = node->value.kind == NXC_STRING ? node->value.text : raw;
+  const char *word = word_of(binding, node);
   const char *others = nxc_relative_inert_beside(binding->relative, name);
   return nxc_relative_is_inert(binding->relative, name, word) ||
          (others != NULL && gives_all(binding, others));
@@ -168,36 +189,51 @@ static const char *task_of(const nxc_binding *binding) {
 /* How far what is its own is in the way of a run. */
 typedef enum hurdle { IS_INERT, IS_SAID, IS_UNKNOWN } hurdle;
 
+static const char *listed(const nxc_binding *binding, const char *names, const char *name) {
+  return nxc_arena_printf(binding->arena, "%s%s%s", names, *names ? ", " : "", name);
+}
+
 /* Of a section's own: options of the system are judged as such. */
-static hurdle hurdle_within(const nxc_binding *binding, const nxc_node *section, const char *name) {
+static hurdle hurdle_within(const nxc_binding *binding, const nxc_node *section, const char *name,
+                            const char **unknown) {
   hurdle worst = IS_SAID;
-  for (size_t i = 0; i < section->n_children && worst != IS_UNKNOWN; i++) {
+  for (size_t i = 0; i < section->n_children; i++) {
     const nxc_node *node = section->children[i];
     const char *inside = nxc_arena_printf(binding->arena, "%s.%s", name, node->key);
     if (nxc_option_find(binding->dialect, inside) != NULL || is_inert(binding, node, inside)) continue;
-    worst = node->kind == NXC_NODE_MAP ? hurdle_within(binding, node, inside) : IS_UNKNOWN;
+    bool map = node->kind == NXC_NODE_MAP;
+    if (!map) *unknown = listed(binding, *unknown, inside);
+    if (!map || hurdle_within(binding, node, inside, unknown) == IS_UNKNOWN) worst = IS_UNKNOWN;
   }
   return worst;
 }
 
-static hurdle hurdle_of(const nxc_binding *binding, const nxc_node *node) {
-  bool scalar = node->kind == NXC_NODE_SCALAR;
+/* unknown: where to list, by their names, those whose meaning no setting says. */
+static hurdle hurdle_of(const nxc_binding *binding, const nxc_node *node, const char *own,
+                        const char **unknown) {
+  bool scalar = node->kind == NXC_NODE_SCALAR, map = node->kind == NXC_NODE_MAP;
   if (scalar && is_inert(binding, node, node->key)) return IS_INERT;
   const nxc_relative_meaning *means = meaning_of(binding, node, NULL);
   bool unread = scalar && means != NULL && strcmp(means->value, "?") == 0;
-  if (unread || !nxc_relative_is_said(binding->relative, node->key)) return IS_UNKNOWN;
-  return scalar ? IS_SAID : node->kind == NXC_NODE_MAP ? hurdle_within(binding, node, node->key) : IS_UNKNOWN;
+  bool said = !unread && nxc_relative_is_said(binding->relative, node->key);
+  if (said && map) return hurdle_within(binding, node, node->key, unknown);
+  if (said && scalar) return IS_SAID;
+  *unknown = listed(binding, *unknown, own);
+  return IS_UNKNOWN;
 }
 
 static const nxc_remark *remarks_of(nxc_binding *binding, const char *names, const char *counted,
-                                    hurdle worst, size_t *n_remarks) {
+                                    hurdle worst, const char *unknown, size_t *n_remarks) {
   nxc_remark *remarks = nxc_arena_array(binding->arena, 3, sizeof *remarks);
   const char *what = binding->relative->past ? "what is no more" : "of its own";
   remarks[0].text = nxc_arena_printf(binding->arena, "%s: %s", what, names);
   remarks[1].text = nxc_arena_printf(binding->arena, "estimates count %s", counted);
   *n_remarks = *counted ? 2 : 1;
   static const char *const why[] = {"none of that changes what is trained", "settings say what that changes"};
-  if (worst != IS_UNKNOWN) remarks[(*n_remarks)++].text = why[worst];
+  if (worst != IS_UNKNOWN)
+    remarks[(*n_remarks)++].text = why[worst];
+  else if (binding->for_nxrun)
+    remarks[(*n_remarks)++].text = nxc_arena_printf(binding->arena, "in the way of a run: %s", unknown);
   return remarks;
 }
 
@@ -233,23 +269,23 @@ static void report_relative(nxc_binding *binding, const nxc_node *at, bool runs,
 void nxc_binding_report_relative(nxc_binding *binding) {
   const nxc_relative *relative = binding->relative;
   const nxc_node *root = binding->document->root, *first = NULL;
-  const char *names = "", *counted = "";
+  const char *names = "", *counted = "", *unknown = "";
   hurdle worst = IS_INERT;
   for (size_t i = 0; relative != NULL && i < root->n_children; i++) {
     const nxc_node *node = root->children[i];
     const nxc_relative_meaning *means = meaning_of(binding, node, NULL);
     if (means != NULL && (strcmp(means->value, "?") != 0 || node->kind == NXC_NODE_MAP))
-      counted = nxc_arena_printf(binding->arena, "%s%s%s", counted, *counted ? ", " : "", node->key);
+      counted = listed(binding, counted, node->key);
     const char *own = own_of(binding, node);
     if (own == NULL) continue;
-    names = nxc_arena_printf(binding->arena, "%s%s%s", names, first ? ", " : "", own);
-    hurdle one = hurdle_of(binding, node);
+    names = listed(binding, names, own);
+    hurdle one = hurdle_of(binding, node, own, &unknown);
     if (one > worst) worst = one;
     if (first == NULL || relative_of(binding->dialect, first) != relative) first = node;
   }
   if (first == NULL) return;
   size_t n_remarks;
-  const nxc_remark *remarks = remarks_of(binding, names, counted, worst, &n_remarks);
+  const nxc_remark *remarks = remarks_of(binding, names, counted, worst, unknown, &n_remarks);
   report_relative(binding, first, worst != IS_UNKNOWN, remarks, n_remarks);
 }
 

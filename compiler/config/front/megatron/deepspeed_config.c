@@ -39,3 +39,15 @@ void nxc_megatron_read_deepspeed(nxc_arguments *to, nxc_script *script) {
   nxc_node_replace(to->arena, path, json->root);
   nxc_node_set_key(json->root, &key, key.text, path->key_at);
 }
+
+bool nxc_megatron_set_deepspeed(nxc_arguments *to, const char *assignment) {
+  static const char name[] = "deepspeed_config";
+  nxc_node *file = nxc_node_child(to->map, name);
+  size_t n = sizeof name - 1;
+  if (file == NULL || file->kind != NXC_NODE_MAP || strncmp(assignment, name, n) != 0 || assignment[n] != '.')
+    return false;
+  nxc_document json = {.arena = to->arena, .root = file};
+  const nxc_reading reading = {.omegaconf = true};
+  nxc_document_set(&json, assignment + n + 1, "--set", &reading, to->sink);
+  return true;
+}

@@ -231,7 +231,7 @@ static void read_set(front *f, const char *assignment) {
                "an assignment is written KEY=VALUE");
     return;
   }
-  if (take_out(f, row, name, equals + 1, at)) return;
+  if (nxc_megatron_set_deepspeed(&f->to, key) || take_out(f, row, name, equals + 1, at)) return;
   if (strncmp(name, variables, strlen(variables)) == 0) {
     nxc_megatron_set_variable(&f->to, name + strlen(variables), equals + 1, at);
     return;

@@ -36,6 +36,8 @@ void nxc_megatron_read_environment(nxc_arguments *to, const nxc_launch *launch, 
 void nxc_megatron_set_variable(nxc_arguments *to, const char *name, const char *value, nxc_span at);
 /* Reads the file of deepspeed_config, which the script may write itself (deepspeed_config.c). */
 void nxc_megatron_read_deepspeed(nxc_arguments *to, nxc_script *script);
+/* deepspeed_config.KEY=VALUE over what that file says. False: it is another option's, or no file is read. */
+bool nxc_megatron_set_deepspeed(nxc_arguments *to, const char *assignment);
 
 /* -- YAML (front_megatron_yaml.c) -- */
 
