@@ -178,6 +178,25 @@ static void read_products(reading *r, const nxc_node *node, void *field) {
   if (node->n_children == 0) complain(r, node, "must name a type at least");
 }
 
+/* Rates of operators by name, NX_OP_END of them. */
+static void read_operators(reading *r, const nxc_node *node, void *field) {
+  nxc_rate *rates = nxc_arena_array(r->arena, NX_OP_END, sizeof *rates);
+  key *keys = nxc_arena_array(r->arena, NX_OP_END, sizeof *keys);
+  size_t n = 0;
+  for (uint32_t op = 0; op < NX_OP_END; op++)
+    if (nx_op_find(op)) keys[n++] = (key){nx_op_find(op)->name, read_rate, &rates[op], false};
+  read_keys(r, node, keys, n);
+  *(const nxc_rate **)field = rates;
+}
+
+static void read_by_type(reading *r, const nxc_node *node, void *field) {
+  const nxc_rate **operators = field;
+  key keys[NX_DTYPE_END];
+  for (uint32_t type = 1; type < NX_DTYPE_END; type++)
+    keys[type - 1] = (key){nx_dtype_name(type), read_operators, (void *)&operators[type], false};
+  read_keys(r, node, keys, NX_DTYPE_END - 1);
+}
+
 static void read_number(reading *r, const nxc_node *node, void *field) {
   *(double *)field = number_of(node);
   if (*(double *)field == 0) complain(r, node, "must be a positive number");
@@ -318,6 +337,7 @@ const nxc_machine *nxc_machine_read(nxc_arena *arena, const char *path, nxc_sink
       {"operator", read_seconds, &machine->operator_s, false},
       {"products", read_products, machine->products, host},
       {"memory_bandwidth", read_rate, &machine->bandwidth, host},
+      {"operators", read_by_type, (void *)machine->operators, false},
       {"device", read_device, &machine->device, false},
       {"inside", read_link, &machine->inside, !host}, /* any layout is estimated on a device */
       {"between", read_link, &machine->between, !host},

@@ -59,6 +59,9 @@ typedef struct nxc_machine {
   double operator_s;                /* what every operator takes beside its work */
   nxc_rate products[NX_DTYPE_END];  /* FLOP a second, by the FLOP of one product */
   nxc_rate bandwidth;               /* of memory: bytes a second, by the bytes of one operator */
+  /* [operator], by type: bytes a second that it moves at most; of attention FLOP a second, by the FLOP of one
+   * product of a head. NULL: not told of any. */
+  const nxc_rate *operators[NX_DTYPE_END];
   nxc_link inside, between;         /* hosts */
   nxc_overlap overlap;
   const nxc_device *device;         /* NULL: a host whose processors compute */

@@ -66,6 +66,50 @@ static void nothing_costs_no_exchange(void **state) {
   nxc_arena_free(arena);
 }
 
+/* Memory at 1e8 bytes/s up to 1e5 bytes, at 1e7 from 1e6 on. */
+static void operators_have_speeds_of_their_own(void **state) {
+  static const nxc_rate_point slow[] = {{1, 5e7}}, fast[] = {{1, 1e9}};
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(1);
+  nxc_rate rates[NX_OP_END] = {
+      [NX_OP_activation] = {slow, 1}, [NX_OP_add] = {fast, 1}, [NX_OP_attention] = {fast, 1}};
+  machine.operators[NX_f32] = rates;
+  case_plan c;
+  case_begin(&c, 1, 1, 1);
+  c.values[0].arena = NX_ARENA_scratch;
+  case_operator(&c, 0, NX_OP_activation, 0, 100000); /* 1 + 2 ms */
+  case_operator(&c, 0, NX_OP_add, 0, 100000); /* memory is slower: 1 + 1 ms */
+  case_operator(&c, 0, NX_OP_attention, 3000000, 0); /* 1 + 3 ms, and no pass over scores */
+  case_operator(&c, 1, NX_OP_fill, 0, 100000); /* none is told */
+  case_items(&c);
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.class_s[NXC_COST_MEMORY], 3e-3 + 2e-3 + 2e-3, "memory");
+  assert_near(f.class_s[NXC_COST_PRODUCTS], 4e-3, "attention");
+  nxc_arena_free(arena);
+}
+
+/* What was left by another program comes once from where all that this one moves drives it. */
+static void what_is_found_was_driven_far(void **state) {
+  static const nxc_rate_point memory[] = {{1e5, 1e8}, {1e6, 1e7}};
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(1);
+  machine.bandwidth = (nxc_rate){memory, 2};
+  for (int kept = 0; kept < 2; kept++) {
+    case_plan c;
+    case_begin(&c, 1, 1, 1);
+    c.values[0].arena = kept ? NX_ARENA_grad : NX_ARENA_scratch;
+    c.values[0].bytes = 16;
+    for (int i = 0; i < 10; i++) case_operator(&c, 1, NX_OP_add, 0, 100000)->n_in = 1;
+    case_operator(&c, 0, NX_OP_add, 0, 100000)->n_in = 1;
+    case_items(&c);
+    nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+    assert_near(f.class_s[NXC_COST_MEMORY], 11 * 2e-3 + (kept ? 9e-3 : 0), "memory");
+  }
+  nxc_arena_free(arena);
+}
+
 /* 4 ranks, 2 on a host: group 0 is {0,1}, group 1 is {0,2}. */
 static void links_are_those_of_the_group(void **state) {
   (void)state;
@@ -343,6 +387,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operators_add_up),
       cmocka_unit_test(attention_is_its_products_and_scores),
+      cmocka_unit_test(operators_have_speeds_of_their_own),
+      cmocka_unit_test(what_is_found_was_driven_far),
       cmocka_unit_test(nothing_costs_no_exchange),
       cmocka_unit_test(links_are_those_of_the_group),
       cmocka_unit_test(groups_may_be_near_and_far),

@@ -1,60 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/forecast/cost.h"
 
-#include "compiler/program/forecast/routes.h"
-#include "compiler/program/graph/rules.h"
+#include "compiler/program/forecast/operator_cost.h"
 
 #include <assert.h>
 #include <string.h>
 
 const char *const nxc_cost_names[NXC_N_COSTS] = {"products", "memory_bound", "collectives", "transfers",
                                                  "optimizer"};
-
-/* ---- operators ---- */
-
-static const nx_value *operand(const nx_plan *plan, const nx_operator *op, uint32_t index) {
-  return &plan->values[plan->arguments[op->first_argument + index]];
-}
-
-static bool multiplies(const nx_operator *op) {
-  nx_op_class class = nx_op_find(op->op)->class;
-  return class == NX_PRODUCT || class == NX_ATTENTION;
-}
-
-static nx_dtype product_type(const nx_plan *plan, const nx_operator *op) {
-  nx_dtype type = (nx_dtype)operand(plan, op, 0)->dtype;
-  return type == NX_f16 ? NX_f32 : type; /* in which kernels multiply it */
-}
-
-static double memory_seconds(const nxc_machine *machine, double bytes) {
-  return bytes > 0 ? bytes / nxc_rate_at(&machine->bandwidth, bytes) : 0;
-}
-
-/* Attention multiplies head by head, and each of its products has a pass over the scores: 4 bytes read, 4
- * written. Half of the scores are dead, in flops too: n_products x 2 x d FLOP make one. */
-static double attention_seconds(const nx_plan *plan, const nxc_machine *machine, const nx_operator *op) {
-  double n_heads = (double)(nx_op_size(plan, op, 'B') * nx_op_size(plan, op, 'n'));
-  double n_products = nxc_rule_of(op->op)->n_products, one = (double)op->flops / n_heads / n_products;
-  double score_bytes = 8 * one / (2 * (double)nx_op_size(plan, op, 'd'));
-  return n_heads * n_products *
-         (one / nxc_rate_at(&machine->products[product_type(plan, op)], one) +
-          memory_seconds(machine, score_bytes) / 2);
-}
-
-/* A grouped product is one for each of L experts. */
-static double n_parts(const nx_plan *plan, const nx_operator *op) {
-  int64_t n_experts = nx_op_size(plan, op, 'L');
-  return n_experts > 0 ? (double)n_experts : 1;
-}
-
-static double product_seconds(const nx_plan *plan, const nxc_machine *machine, const nx_operator *op) {
-  double flops = (double)op->flops;
-  if (nx_op_find(op->op)->class == NX_ATTENTION) return attention_seconds(plan, machine, op);
-  double one = flops / n_parts(plan, op); /* experts get equal shares, where routing is balanced */
-  double work = flops > 0 ? flops / nxc_rate_at(&machine->products[product_type(plan, op)], one) : 0;
-  double moved = memory_seconds(machine, (double)op->moved_bytes);
-  return work > moved ? work : moved;
-}
 
 /* ---- collectives ---- */
 
@@ -63,12 +16,8 @@ static uint32_t ranks_per_host(const nx_plan *plan, const nxc_machine *machine) 
   return machine->ranks_per_host < planned ? machine->ranks_per_host : planned;
 }
 
-static bool is_collective(const nx_operator *op) {
-  return nx_op_is_collective(nx_op_find(op->op)) && op->group != NX_NONE && op->op != NX_OP_wait;
-}
-
-static uint32_t index_of(const nx_plan *plan, const nx_operator *op) {
-  return (uint32_t)(op - plan->operators);
+static double later(double a, double b) {
+  return a > b ? a : b;
 }
 
 /* ---- programs ---- */
@@ -88,6 +37,7 @@ typedef struct player {
   const nx_schedule *schedule; /* that is played */
   const nxc_machine *machine;
   nxc_group_place *places; /* [group] */
+  nxc_operator_costs costs;
   spent *programs;     /* [program, mask] */
   spent *stages;       /* [stage] */
   double *ends;        /* [value]: of the collective that writes it, since the program began */
@@ -97,16 +47,6 @@ typedef struct player {
 static void spend(spent *s, nxc_cost_class class, double seconds) {
   s->class_s[class] += seconds;
   s->total_s += seconds;
-}
-
-static double operator_seconds(const player *p, const nx_operator *op) {
-  const nxc_machine *machine = p->machine;
-  if (is_collective(op))
-    return machine->operator_s + nxc_exchange_of(p->plan, machine, p->places, index_of(p->plan, op)).seconds;
-  if (nx_op_is_collective(nx_op_find(op->op))) return 0;
-  double work = multiplies(op) ? product_seconds(p->plan, machine, op)
-                               : memory_seconds(machine, (double)op->moved_bytes);
-  return machine->operator_s + work;
 }
 
 static void wait_until(spent *s, double end_s) {
@@ -120,14 +60,10 @@ static bool goes_on(const player *p, const nx_operator *op) {
          (told == NXC_OVERLAP_UNTOLD && p->machine->device == NULL && p->places[op->group].n_hosts > 1);
 }
 
-static double later(double a, double b) {
-  return a > b ? a : b;
-}
-
 /* One after another takes the links; while its last bytes are on their way the next one's go. */
 static double start_beneath(const player *p, const nx_operator *op, double seconds, spent *s) {
   double begin = later(s->busy_until, s->total_s);
-  double latency_s = nxc_exchange_of(p->plan, p->machine, p->places, index_of(p->plan, op)).latency_s;
+  double latency_s = nxc_exchange_of(p->plan, p->machine, p->places, nxc_cost_index(p->plan, op)).latency_s;
   s->busy_until = begin + seconds - latency_s;
   if (p->places[op->group].n_hosts > 1) s->moves_until = s->busy_until;
   s->ends_s = later(s->ends_s, begin + seconds);
@@ -143,25 +79,26 @@ static double beside_moving(const player *p, const spent *s, double seconds) {
 
 /* A collective takes its time where it is started; or it goes on beneath work, and a wait takes what is left.
  */
-static void add_operator(const player *p, const nx_program *program, const nx_operator *op, spent *s) {
-  double seconds = operator_seconds(p, op);
+static void add_operator(player *p, const nx_program *program, const nx_operator *op, spent *s) {
+  double seconds = nxc_operator_seconds(&p->costs, op);
   if (op->op == NX_OP_wait) {
     wait_until(s, p->ends[p->plan->arguments[op->first_argument]]);
-  } else if (is_collective(op)) {
+  } else if (nxc_cost_is_collective(op)) {
     double *end = &p->ends[p->plan->arguments[op->first_argument + 1]];
     if (!goes_on(p, op)) spend(s, NXC_COST_COLLECTIVES, seconds);
     else *end = start_beneath(p, op, seconds, s);
   } else {
-    nxc_cost_class class = multiplies(op) ? NXC_COST_PRODUCTS : NXC_COST_MEMORY;
+    nxc_cost_class class = nxc_cost_multiplies(op) ? NXC_COST_PRODUCTS : NXC_COST_MEMORY;
     if (program->kind == NX_PROGRAM_STEP) class = NXC_COST_OPTIMIZER;
     spend(s, class, beside_moving(p, s, seconds));
   }
 }
 
-static spent program_spent(const player *p, const nx_program *program, uint8_t when) {
+static spent program_spent(player *p, const nx_program *program, uint8_t when) {
   const nx_operator *operators = &p->plan->operators[program->first_operator];
   spent s = {.known = true};
   memset(p->ends, 0, p->plan->n[NX_SECTION_VALUES] * sizeof *p->ends);
+  nxc_costs_begin(&p->costs, program, when);
   for (uint32_t i = 0; i < program->n_operators; i++)
     if (operators[i].when & when) add_operator(p, program, &operators[i], &s);
   return s;
@@ -238,7 +175,7 @@ static double play(player *p, nxc_arena *arena) {
 /* ---- all ---- */
 
 static void add_collective(const player *p, nxc_forecast *f, const nx_operator *op, uint64_t n_runs) {
-  nxc_exchange e = nxc_exchange_of(p->plan, p->machine, p->places, index_of(p->plan, op));
+  nxc_exchange e = nxc_exchange_of(p->plan, p->machine, p->places, nxc_cost_index(p->plan, op));
   nxc_group_cost *cost = &f->groups[op->group];
   cost->n_hosts = p->places[op->group].n_hosts;
   cost->n_collectives += n_runs;
@@ -264,7 +201,7 @@ static void add_groups(const player *p, nxc_forecast *f, nxc_arena *arena) {
     const nx_program *program = &plan->programs[run / N_VARIANTS];
     const nx_operator *operators = &plan->operators[program->first_operator];
     for (uint32_t i = 0; n_runs[run] && i < program->n_operators; i++)
-      if (is_collective(&operators[i]) && operators[i].when & run % N_VARIANTS)
+      if (nxc_cost_is_collective(&operators[i]) && operators[i].when & run % N_VARIANTS)
         add_collective(p, f, &operators[i], n_runs[run]);
   }
 }
@@ -274,8 +211,8 @@ static nx_dtype main_type(const nx_plan *plan) {
   double flops[NX_DTYPE_END] = {0};
   nx_dtype best = 0;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++)
-    if (multiplies(&plan->operators[i]))
-      flops[product_type(plan, &plan->operators[i])] += (double)plan->operators[i].flops;
+    if (nxc_cost_multiplies(&plan->operators[i]))
+      flops[nxc_cost_type(plan, &plan->operators[i])] += (double)plan->operators[i].flops;
   for (uint32_t type = 0; type < NX_DTYPE_END; type++)
     if (flops[type] > flops[best]) best = (nx_dtype)type;
   return best;
@@ -288,9 +225,9 @@ const char *nxc_forecast_lacks(const nx_plan *plan, const nxc_machine *machine, 
                     .places = nxc_place_groups(plan, ranks_per_host(plan, machine), arena)};
   for (uint32_t i = 0; i < plan->n[NX_SECTION_OPERATORS]; i++) {
     const nx_operator *op = &plan->operators[i];
-    if (multiplies(op) && machine->products[product_type(plan, op)].n_points == 0)
-      return nxc_arena_printf(arena, "products.%s", nx_dtype_name(product_type(plan, op)));
-    if (!is_collective(op) || plan->groups[op->group].size < 2) continue;
+    if (nxc_cost_multiplies(op) && machine->products[nxc_cost_type(plan, op)].n_points == 0)
+      return nxc_arena_printf(arena, "products.%s", nx_dtype_name(nxc_cost_type(plan, op)));
+    if (!nxc_cost_is_collective(op) || plan->groups[op->group].size < 2) continue;
     near = near || p.places[op->group].n_local > 1;
     far = far || p.places[op->group].n_local < plan->groups[op->group].size;
   }
@@ -315,6 +252,8 @@ static player new_player(const nx_plan *plan, const nx_schedule *schedule, const
   p.programs = nxc_arena_array(arena, n_programs * N_VARIANTS, sizeof *p.programs);
   p.stages = nxc_arena_array(arena, p.n_stages, sizeof *p.stages);
   p.ends = nxc_arena_array(arena, plan->n[NX_SECTION_VALUES], sizeof *p.ends);
+  p.costs = (nxc_operator_costs){plan, machine, p.places,
+                                 nxc_arena_array(arena, plan->n[NX_SECTION_VALUES], sizeof(bool))};
   return p;
 }
 
