@@ -17,12 +17,12 @@ enum { GROUP_INSIDE, GROUP_BETWEEN, N_PASSES = 3, LONG_PASS_S = 8, DEADLINE_S = 
 static const nx_dtype product_types[NXR_CALIBRATE_TYPES] = {NX_f32, NX_bf16};
 static const double MUCH_SWING = 1.5; /* between passes: the machine does something else, too */
 
-/* A plan of nothing but what memory and collectives need: ranks of a host, hosts, two arenas. */
+/* A plan of nothing but what memory and collectives need: ranks of a host, hosts, three arenas. */
 typedef struct bare_plan {
   nx_run run;
   nx_atom atoms[2];
   nx_group groups[2];
-  nx_arena_record arenas[2];
+  nx_arena_record arenas[3];
   nx_chunk chunk;
   nx_plan plan;
 } bare_plan;
@@ -66,6 +66,9 @@ static void fill_plan(calibration *c) {
   bare->arenas[0] = (nx_arena_record){.kind = NX_ARENA_scratch, .bytes = nxr_bench_scratch_bytes()};
   bare->arenas[1] =
       (nx_arena_record){.kind = NX_ARENA_comm, .flags = NX_ARENA_SHARED, .bytes = nxr_bench_comm_bytes()};
+  bare->arenas[2] = (nx_arena_record){.kind = NX_ARENA_slot, .bytes = nxr_bench_still_bytes()};
+  bare->chunk.n_slots = 1;
+  bare->chunk.arena_bytes[NX_ARENA_slot] = bare->arenas[2].bytes;
   bare->chunk.arena_bytes[NX_ARENA_scratch] = bare->arenas[0].bytes;
   bare->chunk.arena_bytes[NX_ARENA_comm] = bare->arenas[1].bytes;
   bare->plan = (nx_plan){.strings = strings,
@@ -75,7 +78,8 @@ static void fill_plan(calibration *c) {
                          .arenas = bare->arenas,
                          .chunks = &bare->chunk};
   bare->plan.n[NX_SECTION_CHUNKS] = 1;
-  bare->plan.n[NX_SECTION_ATOMS] = bare->plan.n[NX_SECTION_GROUPS] = bare->plan.n[NX_SECTION_ARENAS] = 2;
+  bare->plan.n[NX_SECTION_ATOMS] = bare->plan.n[NX_SECTION_GROUPS] = 2;
+  bare->plan.n[NX_SECTION_ARENAS] = 3;
 }
 
 /* Hosts must have equally many ranks, in order: else their number means nothing. */
@@ -143,11 +147,14 @@ static bool measure_pass(calibration *c, nxr_measured *m) {
   uint32_t n_local = c->bare.groups[GROUP_INSIDE].size, n_hosts = c->bare.groups[GROUP_BETWEEN].size;
   for (int type = 0; type < NXR_CALIBRATE_TYPES; type++)
     if (!nxr_measure_products(bench, product_types[type], &m->products[type], &c->fault)) return false;
+  for (int type = 0; type < NXR_CALIBRATE_TYPES; type++)
+    if (!nxr_measure_rates(bench, product_types[type], &m->operators[type], &c->fault)) return false;
   if (!nxr_measure_operator(bench, &m->operator_s, &c->fault)) return false;
   if (!nxr_measure_memory(bench, &m->memory, &c->fault)) return false;
-  if (n_local > 1 && !nxr_measure_link(bench, GROUP_INSIDE, n_local, &m->inside, &c->fault)) return false;
+  if (n_local > 1 && !nxr_measure_link(bench, GROUP_INSIDE, n_local, true, &m->inside, &c->fault))
+    return false;
   m->inside.taken = -1; /* a host's ranks copy for themselves, and wait for it */
-  return n_hosts == 1 || (nxr_measure_link(bench, GROUP_BETWEEN, n_hosts, &m->between, &c->fault) &&
+  return n_hosts == 1 || (nxr_measure_link(bench, GROUP_BETWEEN, n_hosts, false, &m->between, &c->fault) &&
                           nxr_measure_taken(bench, GROUP_BETWEEN, n_hosts, &m->between.taken, &c->fault));
 }
 
@@ -184,6 +191,17 @@ static void print_curve(const char *key, const nxr_curve *curve, FILE *out) {
   for (int i = 0; i < curve->n; i++)
     fprintf(out, "%s[%.3g, %.4g]", i ? ", " : "", curve->size[i], curve->rate[i]);
   fputs("]\n", out);
+}
+
+/* One of a single point is a number. */
+static void print_rates(nx_dtype type, const nxr_rates *rates, FILE *out) {
+  fprintf(out, "  %s:%s\n", nx_dtype_name(type), rates->n == 0 ? " {}" : "");
+  for (int i = 0; i < rates->n; i++) {
+    const nxr_curve *curve = &rates->of[i].curve;
+    fprintf(out, "    %s", nx_op_find(rates->of[i].op)->name);
+    if (curve->n > 1) print_curve("", curve, out);
+    else fprintf(out, ": %.4g\n", curve->rate[0]);
+  }
 }
 
 static void print_link(const char *key, const nxr_measured_link *link, uint32_t size, FILE *out) {
@@ -223,6 +241,9 @@ static void print_machine(const calibration *c, FILE *out) {
     fprintf(out, "  %s", nx_dtype_name(product_types[type]));
     print_curve("", &m.products[type], out);
   }
+  fputs("operators:\n", out);
+  for (int type = 0; type < NXR_CALIBRATE_TYPES; type++)
+    print_rates(product_types[type], &m.operators[type], out);
   print_curve("memory_bandwidth", &m.memory, out);
   print_link("inside", &m.inside, n_local, out);
   print_link("between", &m.between, c->bare.groups[GROUP_BETWEEN].size, out);

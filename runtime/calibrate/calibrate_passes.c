@@ -43,10 +43,15 @@ static void take_link(nxr_measured *m, const nxr_measured *passes, int n, nxr_me
   take_curve(m, passes, n, &link->bandwidth);
 }
 
+static void take_rates(nxr_measured *m, const nxr_measured *passes, int n, nxr_rates *rates) {
+  for (int i = 0; i < rates->n; i++) take_curve(m, passes, n, &rates->of[i].curve);
+}
+
 nxr_measured nxr_measured_median(const nxr_measured *passes, int n) {
   nxr_measured m = passes[0];
   take_median(&m, passes, n, &m.operator_s);
   for (int type = 0; type < NXR_CALIBRATE_TYPES; type++) take_curve(&m, passes, n, &m.products[type]);
+  for (int type = 0; type < NXR_CALIBRATE_TYPES; type++) take_rates(&m, passes, n, &m.operators[type]);
   take_curve(&m, passes, n, &m.memory);
   take_link(&m, passes, n, &m.inside);
   take_link(&m, passes, n, &m.between);

@@ -39,6 +39,11 @@ forecast 'two ranks: forecast' $?
 grep -q '^ranks_per_host: 2$' two.yaml && grep -q '^threads: 1$' two.yaml && grep -q '^inside:$' two.yaml &&
   ! grep -q '^between:$' two.yaml
 report 'two ranks: what was measured' $?
+for op in rms_norm gated_grad split_qkv ce_stats norm_sq attention_grad; do
+  [ "$(grep -cE "^    $op: (\[\[)?[1-9]" two.yaml)" -eq 2 ] || echo "$op"
+done >out
+[ ! -s out ]
+report 'two ranks: operators with speeds of their own, in fp32 and bf16' $?
 
 passes 'two hosts' "$mpiexec" -launcher fork -hosts one:1,two:1 -n 2 \
   "$nxrun" --calibrate --threads 1 -o hosts.yaml

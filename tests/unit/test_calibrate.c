@@ -13,6 +13,7 @@ static nxr_measured pass_of(double number) {
                     .between = {.latency_s = 1e-5 * number, .taken = 0.1 * number}};
   for (int type = 0; type < NXR_CALIBRATE_TYPES; type++)
     m.products[type] = (nxr_curve){.size = {1e5, 1e9}, .rate = {1e11 * number, 2e11 * number}, .n = 2};
+  m.operators[0] = (nxr_rates){.of = {{NX_OP_gated, {{1e6}, {3e10 * number}, 1}}}, .n = 1};
   m.between.bandwidth = (nxr_curve){.size = {1e6}, .rate = {1e9 * number}, .n = 1};
   return m;
 }
