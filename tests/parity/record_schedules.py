@@ -128,6 +128,9 @@ def nemo_cases(nemo):
              ("PolynomialHoldDecayAnnealing", {"warmup_steps": 4, "hold_steps": 0}),
              ("T5InverseSquareRootAnnealing", {"constant_steps": 9}),
              ("T5InverseSquareRootAnnealing", {"constant_steps": 1}),
+             ("T5InverseSquareRootAnnealing", {"constant_steps": 60}), # held to the end and beyond
+             ("PolynomialHoldDecayAnnealing", {"warmup_steps": 26, "hold_steps": 30, "power": 2.5}),
+             ("NoamHoldAnnealing", {"warmup_steps": 13, "hold_steps": 60, "decay_rate": 0.7, "min_lr": 1e-4}),
              ("CyclicLR", {"base_lr": 1e-4, "max_lr": 2e-3, "step_size_up": 7, "cycle_momentum": False}),
              ("CyclicLR", {"base_lr": 0.0, "max_lr": 3e-3, "step_size_up": 4, "step_size_down": 9,
                            "mode": "triangular2", "cycle_momentum": False}),
@@ -151,6 +154,10 @@ def megatron_cases(megatron):
         yield ("megatron", common + [f"lr-decay-style={style}", f"train-samples={8 * N + 5}", "lr-decay-samples=309",
                                      "lr-warmup-samples=45"],
                of_megatron(megatron, style, 8, 45, 309))
+    for warmup, told in ((0, "lr-warmup-samples=0"), (1, "lr-warmup-samples=1"), (6.8, "lr-warmup-fraction=0.05")):
+        yield ("megatron", common + ["lr-decay-style=inverse-square-root", f"train-samples={8 * N}",
+                                     "lr-decay-samples=136", told],
+               of_megatron(megatron, "inverse-square-root", 8, warmup, 136))
     for style in ("exponential", "linear", "cosine", "minus_sqrt"):
         yield ("megatron", common + ["lr-decay-style=WSD", f"lr-wsd-decay-style={style}", f"train-iters={N}",
                                      "lr-warmup-iters=5", "lr-wsd-decay-iters=17", "lr-decay-iters=46"],

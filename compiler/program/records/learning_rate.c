@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { RISE_ASKED, RISE_ZERO, RISE_FIRST };
-enum { DECAY, START, TRAINING, WARMUP, RISE, PERIOD, PERIODS, CYCLE, STEPS, REDUCTIONS };
+enum { DECAY, START, TRAINING, WARMUP, SAMPLES, RISE, PERIOD, PERIODS, CYCLE, STEPS, REDUCTIONS };
 enum { LEAST, ZERO, FACTOR, HALF, CYCLES };
 enum { STOPS, GOES };
 
@@ -29,6 +29,7 @@ typedef struct schedule {
   double warmup, hold, end; /* the decay is over `end` steps after the first */
   double period, fall, factor, power; /* fall: steps of a cycle behind its period */
   double unit; /* see nxc_learning_rate_unit; all steps here are so many */
+  double sample; /* what of a step one sequence is */
   bool first_learns, second_again, logs; /* how it rises: schedule.rise */
 } schedule;
 
@@ -54,6 +55,7 @@ static schedule read_schedule(const nxc_settings *s, double peak, double least) 
     if (nxc_is(s, NX_SETTING_SCHEDULE_NAME, rows[i].name)) of.row = &rows[i];
   of.first_learns = of.row->rise == RISE_FIRST ||
                     (of.row->rise == RISE_ASKED && nxc_is(s, NX_SETTING_SCHEDULE_RISE, "first_step"));
+  of.sample = unit / (double)nxc_int_or(s, NX_SETTING_BATCH_GLOBAL, 1);
   if (nxc_has(s, NX_SETTING_SCHEDULE_WIDTH))
     of.peak /= sqrt(nxc_number(s, NX_SETTING_SCHEDULE_WIDTH) * fmax(steps, 1));
   of.period = nxc_number_or(s, NX_SETTING_SCHEDULE_PERIOD, (of.end - of.warmup - of.hold) / unit) * unit;
@@ -108,6 +110,7 @@ static void set_clock(nx_segment *fall, const schedule *of) {
   case START: fall->origin = 0; break;
   case TRAINING: fall->origin = 0, fall->span = of->end; break;
   case WARMUP: fall->origin = of->hold, fall->span = fmax(of->warmup, of->unit); break;
+  case SAMPLES: fall->origin = of->hold, fall->span = fmax(of->warmup, of->sample); break;
   case RISE:
     fall->origin = of->hold - of->first_learns * of->unit;
     fall->span = fmax(of->warmup + of->first_learns * of->unit, of->unit);
@@ -143,7 +146,7 @@ static void add_fall(nxc_learning_rate *rate, const schedule *of, int64_t first)
   double begins = inverse ? fall.origin + fall.span : fall.origin;
   if (first <= begins) {
     if (begins > (double)first || inverse) add_constant(rate, first, of->peak);
-    fall.first = (int64_t)ceil(begins) + inverse;
+    fall.first = inverse ? step_behind(begins) : (int64_t)ceil(begins);
   }
   add(rate, fall);
 }
@@ -155,9 +158,10 @@ nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double peak, 
   rate.follows_loss = of.row->clock == REDUCTIONS;
   int64_t first = add_rise(&rate, &of), behind = step_behind(of.end + later_by(&of));
   bool falls = of.row->kind != NX_SEGMENT_CONSTANT, room = of.end > of.warmup + fmax(of.hold, 0);
-  if (!falls) add_constant(&rate, first, of.peak);
+  bool holds = !room && of.row->end == STOPS && of.hold > 0 && (double)first <= of.end; /* to the end */
+  if (!falls || holds) add_constant(&rate, first, of.peak);
   else if (room || of.row->end == GOES) add_fall(&rate, &of, first);
-  if (falls && of.row->end == STOPS) add_constant(&rate, room ? behind : first, least);
+  if (falls && of.row->end == STOPS) add_constant(&rate, room || holds ? behind : first, least);
   return rate;
 }
 
