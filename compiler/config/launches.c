@@ -30,14 +30,14 @@ bool nxc_launches_check(nxc_arena *arena, const nxc_request *request, const nxc_
                request->launch, document->n_launches, document->n_launches == 1 ? "" : "s");
     return false;
   }
-  if (request->all_launches) return true;
   const nxc_program_row *program = document->program;
   bool trains = program == NULL ? !document->idle : program->use == NXC_PROGRAM_TRAINS;
-  if (trains && request->launch == 0 && document->n_launches > 1) {
+  if (trains && !request->all_launches && request->launch == 0 && document->n_launches > 1) {
     report_several(arena, document, sink);
     return false;
   }
   if (trains) return true; /* model.kind says what it is */
+  if (request->all_launches && !request->for_nxrun) return true;
   const char *what = "this script starts no training that is known here";
   if (program != NULL)
     what = nxc_arena_printf(arena, "this runs %s (%s): %s, which is neither compiled nor estimated",
