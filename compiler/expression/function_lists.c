@@ -271,6 +271,25 @@ static const nxc_value *call_matched(evaluation *e, arguments args, size_t n_arg
   return list;
 }
 
+/* Of so many places every N-th with 1, but for those of a list (from 0), and the others with 0. */
+static const nxc_value *call_marks(evaluation *e, arguments args, size_t n_args) {
+  enum { MOST_PLACES = 10000 };
+  (void)n_args;
+  bool good = args[0]->kind == NXC_INT && args[1]->kind == NXC_INT && args[2]->kind == NXC_LIST;
+  if (!good || args[0]->integer < 0 || args[0]->integer > MOST_PLACES || args[1]->integer < 1)
+    return nxc_evaluation_fail(e, "marks needs a number of places, a step, and a list of places");
+  size_t n = (size_t)args[0]->integer;
+  nxc_value *items = nxc_arena_array(e->arena, n + 1, sizeof *items);
+  for (size_t i = 0; i < n; i++) {
+    const nxc_value place = {.kind = NXC_INT, .integer = (int64_t)i};
+    bool marked = (place.integer + 1) % args[1]->integer == 0 && !has_item(args[2], &place);
+    items[i] = (nxc_value){.kind = NXC_INT, .integer = marked};
+  }
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = n};
+  return list;
+}
+
 const nxc_expression_function nxc_list_functions[] = {
     {"len", 1, 1, false, call_len, NULL},
     {"any", 1, MANY, false, call_any, NULL},
@@ -288,6 +307,7 @@ const nxc_expression_function nxc_list_functions[] = {
     {"common", 2, 2, false, call_common, NULL},
     {"renamed", 2, 2, false, call_renamed, invert_renamed},
     {"matched", 3, 3, false, call_matched, NULL},
+    {"marks", 3, 3, false, call_marks, NULL},
     {0},
 };
 

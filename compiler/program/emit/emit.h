@@ -91,7 +91,7 @@ void nxc_emit_measures(nxc_emitter *emitter);
 /* emit_model_config.c: the text of a config.json of the family; "": transformers has no class for it. */
 const char *nxc_adapter_config_text(nxc_arena *arena, const nxc_settings *settings,
                                     const nxc_training *training);
-const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings, const nxc_family *family);
+const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings, const nxc_model *model);
 /* emit_tensor_parts.c: JSON. */
 const char *nxc_tensor_parts_text(nxc_arena *arena, const nxc_training *training);
 

@@ -50,7 +50,26 @@ static const char *with_head(nxc_arena *arena, const char *architecture) {
   return architecture;
 }
 
-const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings, const nxc_family *family) {
+/* What a list says of each layer, for a key that a family's `writes` only names (true). */
+static json_t *list_of_layers(const nxc_model *model, const char *key) {
+  bool windows = strcmp(key, "layer_types") == 0;
+  json_t *list = json_array();
+  for (int64_t i = 0; i < model->layers; i++) {
+    const nxc_layer_spec *layer = nxc_model_layer(model, i);
+    if (windows)
+      json_array_append_new(
+          list, json_string(layer->attention.window > 0 ? "sliding_attention" : "full_attention"));
+    else if (layer->ffn.mixture == NULL) json_array_append_new(list, json_integer(i)); /* mlp_only_layers */
+  }
+  return list;
+}
+
+static bool is_list_of_layers(const char *key) {
+  return strcmp(key, "layer_types") == 0 || strcmp(key, "mlp_only_layers") == 0;
+}
+
+const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings, const nxc_model *model) {
+  const nxc_family *family = model->family;
   bool values = nxc_is(settings, NX_SETTING_ALIGNMENT_STRATEGY, "reward");
   if (family->architecture == NULL) return "";
   const char *architecture = values ? with_head(arena, family->architecture) : family->architecture;
@@ -59,7 +78,8 @@ const char *nxc_model_config_text(nxc_arena *arena, const nxc_settings *settings
   if (values) json_object_set_new(root, "id2label", json_pack("{s:s}", "0", "LABEL_0"));
   for (size_t i = 0; i < family->n_writes; i++) {
     const nxc_value *value = nxc_settings_evaluate(settings, NULL, family->writes[i].as);
-    if (value != NULL) put(root, family->writes[i].key, json_of(value));
+    const char *key = family->writes[i].key;
+    if (value != NULL) put(root, key, is_list_of_layers(key) ? list_of_layers(model, key) : json_of(value));
   }
   char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(16));
   const char *copy = nxc_arena_strdup(arena, text);

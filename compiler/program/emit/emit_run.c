@@ -103,7 +103,7 @@ void nxc_emit_run(nxc_emitter *e) {
       .init_from = nxc_emit_string(e, init_from),
       .tensor_parts = nxc_emit_string(
           e, *init_from || nxc_has(s, NX_SETTING_CHECKPOINT_LOAD) ? nxc_tensor_parts_text(e->arena, t) : ""),
-      .model_config = nxc_emit_string(e, nxc_model_config_text(e->arena, s, t->model.family)),
+      .model_config = nxc_emit_string(e, nxc_model_config_text(e->arena, s, &t->model)),
       .n_slots = e->pipeline->n_slots,
       .ring_rank = axis_rank(graph, NXC_AXIS_RING),
       .ring_size = t->layout.context / t->layout.ulysses,

@@ -218,6 +218,13 @@ static bool is_selected(const selection *which, int64_t layer) {
   return layer % which->frequency == which->offset;
 }
 
+bool nxc_pattern_marks(const char *pattern, int64_t n_layers, uint8_t *marks) {
+  pattern_value v;
+  if (!pattern_read(pattern, &v) || !v.is_list || v.n != n_layers) return false;
+  for (int64_t layer = 0; marks != NULL && layer < n_layers; layer++) marks[layer] = v.mixture[layer];
+  return true;
+}
+
 bool nxc_mixture_layers_read(const nxc_settings *s, int64_t n_layers, uint8_t *is_mixture) {
   selection which;
   if (!select_layers(s, &which)) return false;

@@ -49,6 +49,9 @@ nxc_mixture nxc_mixture_read(const nxc_settings *settings);
 /* Which of so many layers are mixtures, 1 or 0 each, by their frequency or a pattern as "([0]*3+[1]*58)".
  * False where the pattern is neither a number nor a list that is as long. */
 bool nxc_mixture_layers_read(const nxc_settings *settings, int64_t n_layers, uint8_t *is_mixture);
+/* A list as "([0]*3+[1]*58)" of 0 and 1 for each of so many layers. False where it is none, or not as long.
+ */
+bool nxc_pattern_marks(const char *pattern, int64_t n_layers, uint8_t *marks);
 int64_t nxc_mixture_count(const nxc_settings *settings, int64_t n_layers);
 /* Tokens that an expert takes of n_tokens of a micro-batch; 0: every one. */
 int64_t nxc_mixture_capacity(const nxc_mixture *mixture, int64_t n_tokens);

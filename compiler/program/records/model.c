@@ -116,12 +116,24 @@ static const nxc_mixture *read_mixture(const nxc_settings *s, int64_t n_layers, 
   return mixture;
 }
 
+/* Which layers keep to the window. */
+static const uint8_t *read_windows(const nxc_settings *s, int64_t n_layers, nxc_arena *arena) {
+  uint8_t *windowed = nxc_arena_array(arena, (size_t)n_layers, sizeof *windowed);
+  for (int64_t layer = 0; layer < n_layers; layer++)
+    windowed[layer] = !ends_period(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, layer);
+  if (nxc_has(s, NX_SETTING_MODEL_WINDOW_PATTERN)) /* judged before (training.c) */
+    (void)nxc_pattern_marks(nxc_text(s, NX_SETTING_MODEL_WINDOW_PATTERN), n_layers, windowed);
+  return windowed;
+}
+
 /* The first spec is that of kind 0, whether there is such a layer or not. */
 static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
   const nxc_layer_spec plain = nxc_layer_read(s, m->hidden, arena);
   uint8_t *is_mixture = nxc_arena_array(arena, (size_t)m->layers, sizeof *is_mixture);
   uint8_t *sparse = nxc_arena_array(arena, (size_t)m->layers, sizeof *sparse);
+  const uint8_t *windowed = plain.attention.window > 0 ? read_windows(s, m->layers, arena) : NULL;
   int number_of[LAYER_KINDS] = {0};
+  int64_t n_windowed = 0;
   m->specs = nxc_arena_array(arena, LAYER_KINDS, sizeof *m->specs);
   m->spec_of = nxc_arena_array(arena, (size_t)(m->layers + m->predict_depth), sizeof *m->spec_of);
   m->mixture = read_mixture(s, m->layers, is_mixture, arena);
@@ -130,8 +142,7 @@ static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
   m->specs[m->n_specs++] = plain;
   for (int64_t layer = 0; layer < m->layers; layer++) {
     int kind = (is_mixture[layer] ? IS_MIXTURE : 0) + IS_SPARSE * sparse[layer];
-    if (plain.attention.window > 0 && ends_period(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, layer))
-      kind |= IS_WHOLE;
+    if (windowed && !windowed[layer]) kind |= IS_WHOLE;
     if (plain.attention.rope.dims > 0 && ends_period(s, NX_SETTING_MODEL_NO_ROPE_EVERY, layer))
       kind |= IS_UNROTATED;
     if (multiplies_in_fp8(s, m->layers, layer)) kind |= IS_FP8;
@@ -140,7 +151,9 @@ static void read_layers(const nxc_settings *s, nxc_model *m, nxc_arena *arena) {
       m->specs[m->n_specs++] = layer_of_kind(&plain, m->mixture, kind);
     }
     m->spec_of[layer] = (uint8_t)number_of[kind];
+    n_windowed += !(kind & IS_WHOLE);
   }
+  m->windowed = (double)n_windowed / (double)m->layers;
   for (int64_t depth = 0; depth < m->predict_depth; depth++)
     m->spec_of[m->layers + depth] = m->spec_of[m->layers - 1];
 }
@@ -187,8 +200,6 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
   m.vocab_padded = m.outputs = padded(s, m.vocab, layout->tensor);
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "learned"))
     m.learned_positions = nxc_int_or(s, NX_SETTING_MODEL_MAX_POSITIONS, m.sequence);
-  int64_t period = nxc_int_or(s, NX_SETTING_MODEL_FULL_ATTENTION_EVERY, 0);
-  m.windowed = period > 0 ? (double)(m.layers - m.layers / period) / (double)m.layers : 1;
   m.unique_layers = nxc_int_or(s, NX_SETTING_MODEL_UNIQUE_LAYERS, m.layers);
   m.spaced = nxc_is(s, NX_SETTING_MODEL_LAYER_SHARING, "spaced");
   read_inits(s, &m);

@@ -139,12 +139,16 @@ static bool check_sparsity(const nxc_settings *s, nxc_sink *sink, const nxc_trai
   return nxc_demands_check(s, sink, &demand, 1);
 }
 
-static bool check_pattern(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
-  if (t->model.mixture == NULL || nxc_mixture_layers_read(s, t->model.layers, NULL)) return true;
-  const nxc_demand demand = {
-      false, NX_SETTING_MOE_PATTERN, "NX3011",
-      "the pattern of layers is no number, or list of 0 and 1 that is as long as the model has layers"};
-  return nxc_demands_check(s, sink, &demand, 1);
+static bool check_patterns(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
+  const char *windows =
+      nxc_has(s, NX_SETTING_MODEL_WINDOW_PATTERN) ? nxc_text(s, NX_SETTING_MODEL_WINDOW_PATTERN) : NULL;
+  const nxc_demand demands[] = {
+      {t->model.mixture == NULL || nxc_mixture_layers_read(s, t->model.layers, NULL), NX_SETTING_MOE_PATTERN,
+       "NX3011",
+       "the pattern of layers is no number, or list of 0 and 1 that is as long as the model has layers"},
+      {windows == NULL || nxc_pattern_marks(windows, t->model.layers, NULL), NX_SETTING_MODEL_WINDOW_PATTERN,
+       "NX3011", "the pattern of windows is no list of 0 and 1 that is as long as the model has layers"}};
+  return nxc_demands_check(s, sink, demands, sizeof demands / sizeof *demands);
 }
 
 /* ---- the mesh ---- */
@@ -243,7 +247,7 @@ bool nxc_training_read_sizes(const nxc_settings *settings, nxc_sink *sink, nxc_t
         "the model or its activations have more than 1e15 elements, or a layer more than 1e8 features");
     return false;
   }
-  return check_pattern(settings, sink, t) && check_sparsity(settings, sink, t);
+  return check_patterns(settings, sink, t) && check_sparsity(settings, sink, t);
 }
 
 bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_training *t) {
