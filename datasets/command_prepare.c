@@ -10,9 +10,11 @@
 static int prepare_all(const nx_plan *plan, uint32_t n_workers) {
   nxr_fault fault = {""};
   if (plan->n[NX_SECTION_RECIPES] == 0) printf("nothing to prepare: the plan reads indexed datasets\n");
-  for (uint32_t i = 0; i < plan->n[NX_SECTION_RECIPES]; i++)
-    if (!nxd_prepare(plan, &plan->recipes[i], n_workers, isatty(STDERR_FILENO), &fault))
-      return nxd_damaged(&fault);
+  for (int merges = 0; merges < 2; merges++) /* behind all that they read */
+    for (uint32_t i = 0; i < plan->n[NX_SECTION_RECIPES]; i++)
+      if ((plan->recipes[i].kind == NX_RECIPE_MERGE) == merges &&
+          !nxd_prepare(plan, &plan->recipes[i], n_workers, isatty(STDERR_FILENO), &fault))
+        return nxd_damaged(&fault);
   return STATUS_DONE;
 }
 

@@ -57,6 +57,7 @@ void nxd_key_of(const nxd_files *files, const nxd_recipe *recipe, const char *to
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) add_number(&state, numbers[i]);
   const int64_t pieces[] = {(int64_t)piece->seed, piece->n, piece->which};
   for (size_t i = 0; piece->n > 0 && i < sizeof pieces / sizeof *pieces; i++) add_number(&state, pieces[i]);
+  if (recipe->whole) add_text(&state, "whole");
   sha256_digest(&state, sizeof digest, digest);
   nx_hex(digest, key);
 }

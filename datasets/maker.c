@@ -88,7 +88,7 @@ bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weig
   const size_t n_end = recipe->end >= 0 && !maker->goes_on;
   const bool too_long = recipe->most_tokens > 0 && n + n_end > recipe->most_tokens;
   if (!check_ids(recipe, tokens, n, fault)) return false;
-  bool is_empty = n == 0 || (weights && weighs_nothing(weights, n));
+  bool is_empty = !recipe->whole && (n == 0 || (weights && weighs_nothing(weights, n)));
   if (is_empty && !maker->goes_on && !maker->goes_back) {
     made->n_empty++;
     return true;

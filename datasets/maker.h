@@ -50,6 +50,7 @@ typedef struct nxd_recipe {
   bool keep_end;                  /* and these are its last, not its first */
   bool last_counts;               /* of an answer, where its value is read, and nothing else */
   bool rewarded;                  /* the last field of a record is its reward */
+  bool whole;                     /* no record is left out */
   uint8_t type_code;
   uint64_t vocab; /* token ids are below it; 0: below 2^31 */
 } nxd_recipe;

@@ -90,16 +90,20 @@ void nxd_permutation(nxd_pcg64 *random, uint64_t *order, uint64_t n) {
   }
 }
 
+uint64_t nxd_piece_span(uint32_t n_pieces, uint32_t which, uint64_t all, uint64_t *first) {
+  uint64_t share = all / n_pieces, longer = all % n_pieces;
+  *first = share * which + (which < longer ? which : longer);
+  return share + (which < longer);
+}
+
 uint8_t *nxd_piece_choose(const nxd_piece *piece, uint64_t n) {
   uint64_t *order = malloc((n + 1) * sizeof *order);
   uint8_t *chosen = calloc(n + 1, 1);
   if (order && chosen) {
     nxd_pcg64 random = nxd_pcg64_of(piece->seed);
-    uint64_t share = n / piece->n, longer = n % piece->n, which = piece->which;
-    uint64_t first = share * which + (which < longer ? which : longer),
-             end = first + share + (which < longer);
+    uint64_t first, n_chosen = nxd_piece_span(piece->n, piece->which, n, &first);
     nxd_permutation(&random, order, n);
-    for (uint64_t i = first; i < end; i++) chosen[order[i]] = 1;
+    for (uint64_t i = first; i < first + n_chosen; i++) chosen[order[i]] = 1;
   } else {
     free(chosen);
     chosen = NULL;

@@ -25,6 +25,9 @@ uint64_t nxd_pcg64_next(nxd_pcg64 *random);
 /* order[i] becomes the i-th of a permutation of 0 to n. */
 void nxd_permutation(nxd_pcg64 *random, uint64_t *order, uint64_t n);
 
+/* datasets' shard: items [first, first + n) of `all` are of the piece. */
+uint64_t nxd_piece_span(uint32_t n_pieces, uint32_t which, uint64_t all, uint64_t *first);
+
 /* A byte for each of n records, 1 for those of the piece, for the caller to free; NULL: no memory. */
 uint8_t *nxd_piece_choose(const nxd_piece *piece, uint64_t n);
 

@@ -4,6 +4,7 @@
 #include "datasets/build.h"
 #include "datasets/command.h"
 #include "datasets/key.h"
+#include "datasets/merge.h"
 #include "datasets/recipe.h"
 #include "schema/regular.h"
 #include "tokenizer/unsaid.h"
@@ -90,6 +91,7 @@ static nxd_recipe recipe_of(const nx_plan *plan, const nx_recipe *recipe) {
                      .cut = (recipe->flags & NX_RECIPE_CUT) != 0,
                      .prompt_tokens = recipe->prompt_tokens,
                      .keep_end = (recipe->flags & NX_RECIPE_KEEP_END) != 0,
+                     .whole = (recipe->flags & NX_RECIPE_WHOLE) != 0,
                      .last_counts = (recipe->flags & NX_RECIPE_LAST_COUNTS) != 0,
                      .rewarded = plan->strings[recipe->reward] != '\0',
                      .vocab = recipe->vocab};
@@ -112,8 +114,31 @@ static bool build(const nxd_build *is, nxr_fault *fault) {
   return true;
 }
 
+static bool merge(const nx_plan *plan, const nx_recipe *recipe, nxr_fault *fault) {
+  nxd_standing standing;
+  char key[65];
+  const char *prefix = nx_plan_string(plan, recipe->prefix);
+  const nxd_merge is = {.lines = nx_plan_string(plan, recipe->input),
+                        .prefix = prefix,
+                        .each = (recipe->flags & NX_RECIPE_SHUFFLE_EACH) != 0,
+                        .all = (recipe->flags & NX_RECIPE_SHUFFLE_ALL) != 0,
+                        .seed = recipe->seed,
+                        .pieces = recipe->pieces,
+                        .piece = recipe->piece};
+  uint8_t type_code;
+  nxd_merge_key(&is, key);
+  if (is_made(prefix, key)) {
+    printf("dataset      %s is there\n", prefix);
+    return true;
+  }
+  if (!nxd_merge_run(&is, &type_code, &standing, fault) || !write_key(prefix, key, fault)) return false;
+  nxd_print_written(prefix, type_code, &standing);
+  return true;
+}
+
 bool nxd_prepare(const nx_plan *plan, const nx_recipe *recipe, uint32_t n_workers, bool watched,
                  nxr_fault *fault) {
+  if (recipe->kind == NX_RECIPE_MERGE) return merge(plan, recipe, fault);
   const char *tokenizer = nx_plan_string(plan, recipe->tokenizer);
   const char *template = nx_plan_string(plan, recipe->template);
   char key[65];

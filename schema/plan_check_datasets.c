@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/merge.h"
 #include "schema/plan_check_record.h"
 
 #include <math.h>
@@ -31,12 +32,12 @@ static bool check_kinds(const nx_plan *plan, const nx_dataset *dataset) {
   bool packs = dataset->packing >= NX_PACKING_IN_ORDER && dataset->packing <= NX_PACKING_DECREASING;
   return nx_is_string(plan, dataset->name) && dataset->shuffle <= 1 &&
          (packed ? packs : dataset->packing == 0 && dataset->packing_group == 0) &&
-         (pairs ? has_rule : rule == 0 || (by_document && has_rule)) && dataset->reserved == 0 &&
-         dataset->order >= NX_ORDER_EPOCHS && dataset->order <= NX_ORDER_NEOX &&
-         dataset->role >= NX_DATASET_TRAIN && dataset->role <= NX_DATASET_TEST &&
-         dataset->sampler >= NX_SAMPLER_STREAM && dataset->sampler <= NX_SAMPLER_PAIRS &&
-         dataset->blend >= NX_BLEND_WEIGHTS && dataset->blend <= NX_BLEND_EPOCHS &&
-         (evened ? alpha >= 0 && alpha <= NX_MAX_ALPHA : alpha == 0);
+         (pairs ? has_rule : rule == 0 || (by_document && has_rule)) &&
+         dataset->walk <= NX_WALK_CYCLIC_SHARDS && dataset->order >= NX_ORDER_EPOCHS &&
+         dataset->order <= NX_ORDER_NEOX && dataset->role >= NX_DATASET_TRAIN &&
+         dataset->role <= NX_DATASET_TEST && dataset->sampler >= NX_SAMPLER_STREAM &&
+         dataset->sampler <= NX_SAMPLER_PAIRS && dataset->blend >= NX_BLEND_WEIGHTS &&
+         dataset->blend <= NX_BLEND_EPOCHS && (evened ? alpha >= 0 && alpha <= NX_MAX_ALPHA : alpha == 0);
 }
 
 /* Those of other blends have no weights. */
@@ -92,15 +93,24 @@ static bool has_strings(const nx_plan *plan, const nx_recipe *recipe) {
   return true;
 }
 
+/* Whether each line of what a merge reads is a part of it. */
+static bool merges_well(const nx_plan *plan, const nx_recipe *recipe) {
+  nx_merge_part part;
+  const char *text = nx_plan_string(plan, recipe->input);
+  while (recipe->kind == NX_RECIPE_MERGE && nx_merge_next(&text, &part)) continue;
+  return recipe->kind != NX_RECIPE_MERGE || *text == '\0';
+}
+
 static bool check_recipe(const nx_plan *plan, uint32_t index, nx_fault *fault) {
   const nx_recipe *recipe = &plan->recipes[index];
   const uint32_t flags = NX_RECIPE_APPEND_EOD | NX_RECIPE_CUT | NX_RECIPE_ALL_TOKENS | NX_RECIPE_KEEP_END |
-                         NX_RECIPE_LAST_COUNTS;
+                         NX_RECIPE_LAST_COUNTS | NX_RECIPE_WHOLE | NX_RECIPE_SHUFFLE_EACH |
+                         NX_RECIPE_SHUFFLE_ALL;
   bool made_up = recipe->kind == NX_RECIPE_COUNTING;
   bool answers = recipe->kind == NX_RECIPE_DIALOGUES || recipe->kind == NX_RECIPE_COMPLETIONS;
   if (!has_strings(plan, recipe) || recipe->reserved != 0 ||
       (!answers && plan->strings[recipe->reward] != '\0') || recipe->kind < NX_RECIPE_TEXTS ||
-      recipe->kind > NX_RECIPE_PREFERENCES || (recipe->flags & ~flags) != 0 ||
+      recipe->kind > NX_RECIPE_MERGE || !merges_well(plan, recipe) || (recipe->flags & ~flags) != 0 ||
       recipe->prompt_tokens > INT32_MAX || recipe->vocab == 0 || recipe->vocab > INT32_MAX ||
       recipe->tokens > INT32_MAX || recipe->records > INT64_MAX ||
       (made_up && (recipe->tokens == 0 || recipe->records == 0)) ||

@@ -46,6 +46,19 @@ typedef enum nx_order {
   NX_ORDER_NEOX        /* the same, with the last epoch among them however little of it is needed */
 } nx_order;
 
+/* In which order the samples of a dataset are read. What PyTorch permutes is torch.randperm of a generator.
+ */
+typedef enum nx_walk {
+  NX_WALK_STRAIGHT = 0,
+  NX_WALK_DISTRIBUTED,  /* each epoch permuted, by the seed and its number, and padded with its own beginning
+                           to a  multiple of the ranks (PyTorch's DistributedSampler); it ends with its last
+                           whole batch */
+  NX_WALK_CYCLIC,       /* each epoch permuted by its number; it ends with the last micro-batch of all ranks
+                           (Megatron's dataloader-type cyclic with no-data-sharding) */
+  NX_WALK_CYCLIC_SHARDS /* the same, and each rank has samples of its own, one permutation being that of all
+                         */
+} nx_walk;
+
 /* What a schedule reads: a mixture of sources. Training reads the one that has its role. */
 typedef struct nx_dataset {
   uint32_t name; /* string: in logs, as "train"; no two have the same */
@@ -59,7 +72,7 @@ typedef struct nx_dataset {
   uint32_t packing;       /* nx_packing; 0 of other samplers */
   uint32_t packing_group; /* documents that are packed together; 0: all of a source */
   uint32_t long_samples;  /* nx_long_samples, of pairs; of documents too, or 0: all are read; 0 of others */
-  uint32_t reserved;
+  uint32_t walk;          /* nx_walk */
 } nx_dataset;
 _Static_assert(sizeof(nx_dataset) == 56, "plan dataset");
 
@@ -96,7 +109,8 @@ typedef enum nx_recipe_kind {
   NX_RECIPE_DIALOGUES,    /* records have messages, of which a chat template makes a text */
   NX_RECIPE_COMPLETIONS,  /* records have a prompt and what follows it */
   NX_RECIPE_COUNTING,  /* made up: `records` documents of `tokens` tokens 1, 2, 3, ... and 0 at the end */
-  NX_RECIPE_PREFERENCES /* records have a prompt, the answer that was chosen and the one that was rejected */
+  NX_RECIPE_PREFERENCES, /* records have a prompt, the answer that was chosen and the one that was rejected */
+  NX_RECIPE_MERGE /* the datasets of other recipes are one, in an order of numpy's (schema/merge.h) */
 } nx_recipe_kind;
 
 enum {
@@ -104,7 +118,10 @@ enum {
   NX_RECIPE_CUT = 2,        /* a document of more tokens is cut, not left out */
   NX_RECIPE_ALL_TOKENS = 4, /* what was asked weighs in the loss as what was answered */
   NX_RECIPE_KEEP_END = 8,   /* of a prompt that is cut the end stays, not the beginning */
-  NX_RECIPE_LAST_COUNTS = 16 /* of an answer the last token alone, where its value is read; of preferences */
+  NX_RECIPE_LAST_COUNTS = 16, /* of an answer the last token alone, where its value is read; of preferences */
+  NX_RECIPE_WHOLE = 32,       /* no record is left out: what does not count is left out where it is merged */
+  NX_RECIPE_SHUFFLE_EACH = 64, /* of a merge: each of several datasets is shuffled by itself, */
+  NX_RECIPE_SHUFFLE_ALL = 128  /* and then all together */
 };
 
 /* What nxdata prepare makes the indexed dataset of sources from, before the run. Ascending by prefix. */

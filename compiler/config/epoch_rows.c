@@ -60,8 +60,9 @@ static bool is_asked(const nxc_settings *s) {
 bool nxc_epoch_rows_count(nxc_settings *settings, nxc_sink *sink) {
   size_t n_paths = 0;
   const nxc_value *paths = is_asked(settings) ? nxc_list(settings, NX_SETTING_DATA_PATH, &n_paths) : NULL;
-  if (n_paths != 1) return false;
-  const nxc_recipe *recipe = nxc_recipe_read(settings, paths[0].text, 0);
+  const nxc_recipe *merged = n_paths > 0 ? nxc_recipe_merged(settings, paths, n_paths) : NULL;
+  if (n_paths != 1 && merged == NULL) return false;
+  const nxc_recipe *recipe = merged ? merged : nxc_recipe_read(settings, paths[0].text, 0);
   const char *prefix = recipe ? recipe->prefix : paths[0].text;
   const char *path = nxc_arena_printf(nxc_settings_arena(settings), "%s.idx", prefix);
   uint64_t n = 0;

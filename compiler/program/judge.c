@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What nxrun refuses of a training that is well formed. */
 #include "compiler/settings/refusal.h"
+#include "schema/merge.h"
 #include "compiler/program/records/demands.h"
 #include "compiler/program/judge_parts.h"
 #include "compiler/program/passes/passes.h"
@@ -293,12 +294,20 @@ static bool judge_growth(const nxc_settings *s, nxc_sink *sink, const nxc_traini
   return nxc_demands_check(s, sink, &demand, 1);
 }
 
+/* A recipe's own piece, and those of what it merges. */
+static bool merges_well(const nxc_recipe *recipe) {
+  nx_merge_part part;
+  const char *text = recipe->parts ? recipe->input : "";
+  while (nx_merge_next(&text, &part)) continue;
+  return *text == '\0' && (recipe->record.pieces == 0 || recipe->record.piece < recipe->record.pieces);
+}
+
 /* Which piece of how many: one list may say what another one, of other datasets, does not have. */
 static bool judge_pieces(const nxc_settings *s, nxc_sink *sink, const nxc_datasets *sets) {
   for (uint32_t i = 0; i < sets->n; i++)
     for (uint32_t k = 0; k < sets->sets[i].record.n_sources; k++) {
       const nxc_recipe *recipe = sets->sets[i].sources[k].recipe;
-      bool met = !recipe || recipe->record.pieces == 0 || recipe->record.piece < recipe->record.pieces;
+      bool met = !recipe || merges_well(recipe);
       const nxc_demand demand = {met, NX_SETTING_DATA_PIECE, "NX3028", "a dataset has fewer pieces"};
       if (!nxc_demands_check(s, sink, &demand, 1)) return false;
     }

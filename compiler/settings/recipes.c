@@ -54,6 +54,10 @@ static nxc_recipe read(const nxc_settings *s, size_t kind, const char *path, siz
                               .records = number_at(s, NX_SETTING_DATA_DOCUMENTS, index),
                               .vocab = (uint64_t)nxc_int_or(s, NX_SETTING_MODEL_VOCAB, 0)};
   if (!made_up) recipe.record.pieces = (uint32_t)number_at(s, NX_SETTING_DATA_PIECES, index);
+  if (nxc_flag(s, NX_SETTING_DATA_MERGE)) {
+    recipe.record.flags = NX_RECIPE_WHOLE;
+    recipe.record.tokens = 0, recipe.record.pieces = 0;
+  }
   if (recipe.record.pieces > 0) {
     recipe.record.piece = (uint32_t)number_at(s, NX_SETTING_DATA_PIECE, index);
     recipe.record.seed = (uint64_t)nxc_int_or(s, NX_SETTING_RUN_SEED, 0);
@@ -105,7 +109,7 @@ static void name(const nxc_settings *s, const char *path, nxc_recipe *recipe) {
   if (is->kind == NX_RECIPE_PREFERENCES)
     all = nxc_arena_printf(arena, "%s\n%s\n%" PRIu64, all, recipe->rejected, is->prompt_tokens);
   if (recipe->reward[0] != '\0') all = nxc_arena_printf(arena, "%s\nreward %s", all, recipe->reward);
-  if (is->pieces > 0)
+  if (is->pieces > 0 || is->kind == NX_RECIPE_MERGE)
     all = nxc_arena_printf(arena, "%s\n%u %u %" PRIu64, all, is->piece, is->pieces, is->seed);
   if (recipe->tokenizer[0] != '\0') all = nxc_arena_printf(arena, "%s%s", all, unsaid(s));
   char hex[65];
@@ -123,4 +127,55 @@ const nxc_recipe *nxc_recipe_read(const nxc_settings *s, const char *path, size_
     return recipe;
   }
   return NULL;
+}
+
+/* -- merges ---------------------------------------------------------------------------------------------- */
+
+static uint32_t shuffles_of(const nxc_settings *s) {
+  return nxc_is(s, NX_SETTING_DATA_MERGE_SHUFFLE, "each")  ? NX_RECIPE_SHUFFLE_EACH
+         : nxc_is(s, NX_SETTING_DATA_MERGE_SHUFFLE, "all") ? NX_RECIPE_SHUFFLE_ALL
+         : nxc_is(s, NX_SETTING_DATA_MERGE_SHUFFLE, "both") ? NX_RECIPE_SHUFFLE_EACH | NX_RECIPE_SHUFFLE_ALL
+                                                            : 0;
+}
+
+/* A line for the piece that is asked for, or for each: that of -1 is all, one behind the other. */
+static const char *add_lines(const nxc_settings *s, const char *lines, const char *prefix, size_t i) {
+  nxc_arena *arena = nxc_settings_arena(s);
+  uint64_t tokens = number_at(s, NX_SETTING_DATA_DOCUMENT_TOKENS, i);
+  int64_t pieces = (int64_t)number_at(s, NX_SETTING_DATA_PIECES, i);
+  int64_t piece = pieces > 0 ? (int64_t)number_at(s, NX_SETTING_DATA_PIECE, i) : 0;
+  int64_t first = piece < 0 ? 0 : piece, end = piece < 0 ? pieces : piece + 1;
+  for (int64_t at = first; at < end; at++)
+    lines = nxc_arena_printf(arena, "%s%" PRIu64 " %" PRId64 " %" PRId64 " %s\n", lines, tokens, pieces, at,
+                             prefix);
+  return lines;
+}
+
+static nxc_recipe merge(const nxc_settings *s, const nxc_value *paths, size_t n) {
+  nxc_arena *arena = nxc_settings_arena(s);
+  const nxc_recipe **parts = nxc_arena_array(arena, n, sizeof *parts);
+  const char *lines = "";
+  for (size_t i = 0; i < n; i++) {
+    parts[i] = nxc_recipe_read(s, paths[i].text, i);
+    lines = add_lines(s, lines, parts[i]->prefix, i);
+  }
+  nxc_recipe recipe = *parts[0];
+  recipe.input = lines, recipe.parts = parts, recipe.n_parts = n;
+  recipe.field = recipe.labels = recipe.rejected = recipe.reward = recipe.part = recipe.template = "";
+  recipe.record = (nx_recipe){.kind = NX_RECIPE_MERGE,
+                              .flags = shuffles_of(s),
+                              .vocab = recipe.record.vocab,
+                              .seed = (uint64_t)nxc_int_or(s, NX_SETTING_RUN_SEED, 0),
+                              .pieces = (uint32_t)nxc_int_or(s, NX_SETTING_DATA_MERGE_PIECES, 0),
+                              .piece = (uint32_t)nxc_int_or(s, NX_SETTING_DATA_MERGE_PIECE, 0)};
+  return recipe;
+}
+
+const nxc_recipe *nxc_recipe_merged(const nxc_settings *s, const nxc_value *paths, size_t n) {
+  if (n == 0 || !nxc_flag(s, NX_SETTING_DATA_MERGE) || !nxc_recipe_read(s, paths[0].text, 0)) return NULL;
+  nxc_recipe *recipe = nxc_arena_alloc(nxc_settings_arena(s), sizeof *recipe);
+  *recipe = merge(s, paths, n);
+  name(s, paths[0].text, recipe);
+  recipe->tokenizer = "";
+  return recipe;
 }

@@ -289,12 +289,14 @@ static uint64_t first_of(const nxr_data *data, uint32_t set, uint64_t step, uint
   return trains ? nx_plan_samples_before(plan, step) : step * *n;
 }
 
-/* The row that is read for a sequence. */
-static uint64_t row_of(const nxr_data *data, uint32_t set, uint64_t sequence) {
+/* The row that is read for a sequence of a step. */
+static uint64_t row_of(nxr_data *data, uint32_t set, const nxr_stride *step, uint64_t sequence) {
   const nx_run *run = data->plan->run;
   bool trains = data->plan->datasets[set].role == NX_DATASET_TRAIN && !data->sets[set].in_order;
   uint64_t n_repeated = (uint64_t)run->repeat_batches * run->global_batch;
-  return trains && n_repeated ? sequence % n_repeated : sequence;
+  nxr_stride read = *step;
+  if (trains && n_repeated) sequence %= n_repeated, read.first %= n_repeated;
+  return nxr_set_walk(&data->sets[set], &read, sequence);
 }
 
 /* Of all ranks' sequences of a step, added in one order by each rank. */
@@ -302,11 +304,12 @@ static bool count_step(nxr_data *data, uint32_t set, uint64_t step, nxr_fault *f
   uint32_t n;
   uint64_t first = first_of(data, set, step, &n);
   if (data->counted.set == set && data->counted.step == step) return true;
+  const nxr_stride is = {first, n};
   data->counted.set = NX_NONE;
   data->counted.n_sequences = 0, data->counted.weight = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (first + i >= data->limits[set]) break;
-    if (!nxr_set_read(&data->sets[set], row_of(data, set, first + i), &data->row, fault)) return false;
+    if (!nxr_set_read(&data->sets[set], row_of(data, set, &is, first + i), &data->row, fault)) return false;
     data->counted.weight += weight_of(data->plan->run, &data->row);
     data->counted.n_sequences++;
   }
@@ -319,13 +322,14 @@ bool nxr_data_read(nxr_data *data, uint32_t set, uint64_t step, uint32_t micro_b
   const nx_run *run = data->plan->run;
   uint32_t n;
   uint64_t first = first_of(data, set, step, &n);
+  const nxr_stride is = {first, n};
   first += (uint64_t)data->data_rank * (n / run->data_size) + (uint64_t)micro_batch * run->micro_batch;
   double weight = 0;
   uint32_t n_present = 0;
   bool of_step = run->loss_mean == NX_MEAN_STEP;
   if (of_step && !count_step(data, set, step, fault)) return false;
   for (uint32_t i = 0; i < run->micro_batch; i++) {
-    uint64_t number = row_of(data, set, first + i);
+    uint64_t number = row_of(data, set, &is, first + i);
     bool present = first + i < data->limits[set];
     n_present += present;
     if (!present) give_nothing(data, &data->row);

@@ -89,6 +89,40 @@ static bool open_blend(nxr_set *set, uint64_t n_rows, nxr_fault *fault) {
   return good;
 }
 
+/* Samples of the dataset as its system counts them: where all epochs are one order, those of that; of a blend
+ * by weights, what each weight takes of those that are asked for, rounded up. */
+static uint64_t count_samples(const nxr_set *set, uint64_t n_needed) {
+  const nx_dataset *record = set->record;
+  uint64_t n = 0, n_blended = 0;
+  for (uint32_t i = 0; i < record->n_sources; i++) {
+    const nxr_orders *orders = &set->samplers[i].orders;
+    n += orders->together ? orders->n_samples : set->samplers[i].n_samples;
+    n_blended += n_needed == UINT64_MAX ? 0 : (uint64_t)ceil(set->blend.weights[i] * (double)n_needed);
+  }
+  if (n_needed == UINT64_MAX || (record->n_sources == 1 && record->blend == NX_BLEND_SAMPLES)) return n;
+  return record->blend == NX_BLEND_WEIGHTS ? n_blended : n_needed < n ? n_needed : n;
+}
+
+static bool open_walk(nxr_set *set, uint64_t n_needed, nxr_fault *fault) {
+  const nx_run *run = set->plan->run;
+  uint32_t of_sample = nx_plan_sample_rows(set->plan);
+  bool trains = set->record->role == NX_DATASET_TRAIN;
+  uint32_t batch = trains ? run->global_batch : nx_plan_evaluated_batch(set->plan);
+  set->walk = (nxr_walk){.kind = set->record->walk,
+                         .seed = run->seed,
+                         .n_samples = count_samples(set, n_needed == UINT64_MAX ? n_needed : n_needed / of_sample),
+                         .n_ranks = run->data_size,
+                         .micro_batch = run->micro_batch / of_sample};
+  return nxr_walk_open(&set->walk, nx_plan_string(set->plan, set->record->name), batch / of_sample, fault);
+}
+
+uint64_t nxr_set_walk(nxr_set *set, const nxr_stride *step, uint64_t number) {
+  uint32_t n_rows = set->samplers[0].kind->n_rows;
+  const nxr_stride samples = {step->first / n_rows, step->n / n_rows};
+  if (set->in_order) return number;
+  return nxr_walk_sample(&set->walk, &samples, number / n_rows) * n_rows + number % n_rows;
+}
+
 static bool add_fingerprints(nxr_set *set, nxr_fault *fault) {
   uint32_t n = set->record->n_sources;
   nxr_fingerprint *each = calloc(n, sizeof *each);
@@ -104,8 +138,8 @@ bool nxr_set_open(const nx_plan *plan, const nx_dataset *record, uint64_t n_need
   *set =
       (nxr_set){.plan = plan, .record = record, .samplers = calloc(record->n_sources, sizeof *set->samplers)};
   if (set->samplers == NULL) return nxr_fault_set(fault, "out of memory");
-  bool good =
-      open_sources(set, sources, fault) && open_blend(set, n_needed, fault) && add_fingerprints(set, fault);
+  bool good = open_sources(set, sources, fault) && open_blend(set, n_needed, fault) &&
+              open_walk(set, n_needed, fault) && add_fingerprints(set, fault);
   bool empty = set->empty;
   if (!good) nxr_set_close(set);
   set->empty = empty;
@@ -115,6 +149,7 @@ bool nxr_set_open(const nx_plan *plan, const nx_dataset *record, uint64_t n_need
 void nxr_set_close(nxr_set *set) {
   for (uint32_t i = 0; set->samplers && i < set->record->n_sources; i++) nxr_sampler_close(&set->samplers[i]);
   free(set->samplers);
+  nxr_walk_close(&set->walk);
   nxr_blend_close(&set->blend);
   *set = (nxr_set){0};
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/data/mt19937.h"
 
+#include <stdbool.h>
+
 enum { N = NXR_MT19937_WORDS, M = 397 };
 
 void nxr_mt19937_seed(nxr_mt19937 *random, uint32_t seed) {
@@ -44,6 +46,23 @@ static uint64_t draw_up_to(nxr_mt19937 *random, uint64_t most) {
 void nxr_mt19937_shuffle(nxr_mt19937 *random, uint64_t *items, uint64_t n) {
   for (uint64_t i = n; i-- > 1;) {
     uint64_t j = draw_up_to(random, i), item = items[i];
+    items[i] = items[j];
+    items[j] = item;
+  }
+}
+
+/* One of `n` numbers; of many PyTorch draws twice. */
+static uint64_t draw_of(nxr_mt19937 *random, uint64_t n, bool many) {
+  uint64_t value = nxr_mt19937_next(random);
+  if (many) value = value << 32 | nxr_mt19937_next(random);
+  return value % n;
+}
+
+void nxr_mt19937_permute(nxr_mt19937 *random, uint64_t *items, uint64_t n) {
+  bool many = n >= UINT32_MAX / 20;
+  for (uint64_t i = 0; i < n; i++) items[i] = i;
+  for (uint64_t i = 0; i + 1 < n; i++) {
+    uint64_t j = i + draw_of(random, n - i, many), item = items[i];
     items[i] = items[j];
     items[j] = item;
   }

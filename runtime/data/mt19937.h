@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Mersenne Twister and the shuffle of numpy.random.RandomState, bit for bit: Megatron's datasets are
- * ordered by them. */
+/* The Mersenne Twister with the shuffle of numpy.random.RandomState, by which Megatron's datasets are
+ * ordered, and the permutation of PyTorch's generator for the CPU, by which samplers are: bit for bit. */
 #ifndef NXR_MT19937_H
 #define NXR_MT19937_H
 
@@ -17,5 +17,8 @@ void nxr_mt19937_seed(nxr_mt19937 *random, uint32_t seed);
 uint32_t nxr_mt19937_next(nxr_mt19937 *random);
 /* RandomState.shuffle. */
 void nxr_mt19937_shuffle(nxr_mt19937 *random, uint64_t *items, uint64_t n);
+
+/* items[i] becomes the i-th of torch.randperm(n). */
+void nxr_mt19937_permute(nxr_mt19937 *random, uint64_t *items, uint64_t n);
 
 #endif

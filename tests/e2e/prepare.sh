@@ -115,11 +115,45 @@ END
 }
 piece last 4 3 && expect 'a piece of records is prepared' 0 'documents  *5$' "$nxdata" prepare last.plan
 last=$(ls -t last_prepared_dataset/rows-*.idx | head -n 1)
-[ "$("$nxdata" show "$last" | grep -v '^---' | cut -d ' ' -f 1 | tr '\n' ' ')" = '1 4 8 13 20 ' ]
-report 'those that datasets takes' $?
-piece none 30 25 && expect 'a piece without records is told' 1 'piece 25 of 30 of .*rows.jsonl has no record' "$nxdata" prepare none.plan
+[ "$("$nxdata" show "$last" | grep -v '^---' | cut -d ' ' -f 1 | tr '\n' ' ')" = '8 1 13 20 4 ' ]
+report 'those that datasets takes, in its order' $?
+piece none 30 25 && expect 'a piece without records is told' 1 'piece 25 of 30 of .*rows-.* has no record' "$nxdata" prepare none.plan
 ! piece beyond 4 4 && grep -q 'NX2991' out
 report 'one that is not there, too' $?
+
+# Datasets that are merged as xorl merges them, in the order of datasets' own shuffles and shards (datasets 5.2, numpy
+# 2): of the records 3, 103, ... too long, and of 7, 17, ... no token counts.
+merged() { # NAME DATASETS OPTIONS EXPECTED
+  cat >"$1.yaml" <<END
+model: {model_path: $recorded/families/llama, attn_implementation: native}
+data: {datasets: [$2], sample_packing_sequence_len: 33, dataset_prepared_path: $1$3}
+train: {output_dir: $1, init_device: meta, micro_batch_size: 1, gradient_accumulation_steps: 1, max_steps: 2, lr: 1e-3, seed: ${5:-42}}
+END
+  "$nxcfg" plan "$1.yaml" --world-size 1 -o "$1.plan" >out 2>&1 && "$nxdata" prepare "$1.plan" >>out 2>&1
+  all=$(sed -n 's/^dataset  *//p' out | tail -n 1)
+  [ "$("$nxdata" show "$all" --count 99 | grep -v '^---' | cut -d ' ' -f 1 | tr '\n' ' ')" = "$4 " ]
+  report "$1: merged in the order of datasets" $?
+}
+rows() { # FIRST N
+  awk -v first="$1" -v n="$2" 'BEGIN { for (i = 0; i < n; i++) { id = first + i; long = id % 10 == 3 ? ", 5" : ""
+    printf "{\"input_ids\": [%d, 1, 2%s], \"labels\": [%s]}\n", id, long,
+      id % 10 == 7 ? "-100, -100, -100" : id ", 1, 2" long } }'
+}
+rows 0 12 >one.jsonl
+awk 'BEGIN { for (i = 0; i < 12; i++) printf "{\"input_ids\": [%d, 1, 2], \"labels\": [%d, 1, 2]}\n", i, i }' >plain.jsonl
+rows 50 8 >two.jsonl
+one='path: one.jsonl, type: tokenized, max_seq_len: 3' two='path: two.jsonl, type: tokenized, max_seq_len: 3'
+merged both "{$one}, {$two}" '' '56 50 52 2 9 1 5 11 55 6 54 0 4 51 8 10'
+merged each "{$one}, {$two}" ', shuffle_merged_datasets: false, dataset_shard_num: 3, dataset_shard_idx: 1' '5 10 1 9 54'
+merged shards "{$one, shards: 2, shards_idx: 1}, {$two, shards: 1}" ', shuffle_before_merging_datasets: false' \
+  '50 8 56 9 54 5 51 2 11 52 55' 7
+merged parts '{path: plain.jsonl, type: tokenized, preprocess_shards: 3}' '' '9 11 3 1 4 0 5 7 2 10 6 8'
+merged last '{path: plain.jsonl, type: tokenized}' ', shuffle_merged_datasets: false, dataset_shard_num: 5, dataset_shard_idx: 4' '10 11'
+"$nxdata" prepare both.plan >out 2>&1 && [ "$(grep -c 'is there' out)" -eq 3 ]
+report 'a merged dataset that is there stays' $?
+rows 50 6 >two.jsonl
+expect 'and is made again where one of its parts was' 0 'documents  *15$' "$nxdata" prepare both.plan
+expect 'and is trained on' 0 'step 2/2' "$nxrun" both.plan --dir both
 
 # A file of xorl as it is: experts as the config.json beside its weights says, over two ranks, from those weights.
 cat >xorl.yaml <<END

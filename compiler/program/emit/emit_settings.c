@@ -237,11 +237,9 @@ void nxc_emit_run_names(nxc_emitter *e) {
 
 /* Those of one prefix make one dataset; their strings ascend, since they are new where they are first said.
  */
-static void emit_recipes(nxc_emitter *e, const nxc_dataset *set, uint32_t *last_prefix) {
-  for (uint32_t i = 0; i < set->record.n_sources; i++) {
-    const nxc_recipe *recipe = set->sources[i].recipe;
-    uint32_t prefix = recipe ? nxc_emit_string(e, recipe->prefix) : 0;
-    if (prefix <= *last_prefix) continue;
+static void emit_recipe(nxc_emitter *e, const nxc_recipe *recipe, uint32_t *last_prefix) {
+  uint32_t prefix = nxc_emit_string(e, recipe->prefix);
+  if (prefix > *last_prefix) {
     nx_recipe record = recipe->record;
     record.prefix = *last_prefix = prefix;
     record.input = nxc_emit_string(e, recipe->input);
@@ -254,11 +252,19 @@ static void emit_recipes(nxc_emitter *e, const nxc_dataset *set, uint32_t *last_
     record.template = nxc_emit_string(e, recipe->template);
     nxc_emit_record(e, NX_SECTION_RECIPES, &record);
   }
+  for (size_t i = 0; i < recipe->n_parts; i++) emit_recipe(e, recipe->parts[i], last_prefix);
+}
+
+static void emit_recipes(nxc_emitter *e, const nxc_dataset *set, uint32_t *last_prefix) {
+  for (uint32_t i = 0; i < set->record.n_sources; i++)
+    if (set->sources[i].recipe) emit_recipe(e, set->sources[i].recipe, last_prefix);
 }
 
 static void emit_source(nxc_emitter *e, const nxc_dataset_source *source) {
   nx_source record = source->record;
   record.prefix = nxc_emit_string(e, source->prefix);
+  for (size_t i = 0; source->recipe && i < source->recipe->n_parts; i++)
+    nxc_emit_string(e, source->recipe->parts[i]->prefix);
   record.rejected = nxc_emit_string(e, source->rejected);
   record.labels = nxc_emit_string(e, source->labels);
   record.rejected_labels = nxc_emit_string(e, source->rejected_labels);

@@ -86,6 +86,21 @@ static double sum_of_weights(const nxc_settings *s, const nxc_value *weights, si
   return order_of(s) == NX_ORDER_MEGATRON ? nx_pairwise_sum(all, (uint32_t)n) : sum;
 }
 
+/* The only source of paths that are merged. */
+static nxc_dataset_source *merged_source(const nxc_settings *s, const nxc_recipe *recipe,
+                                         const nx_source *like, nx_dataset *record) {
+  nxc_dataset_source *source = nxc_arena_array(nxc_settings_arena(s), 1, sizeof *source);
+  *source = (nxc_dataset_source){.prefix = recipe->prefix,
+                                 .rejected = "",
+                                 .labels = "",
+                                 .rejected_labels = "",
+                                 .rewards = "",
+                                 .recipe = recipe,
+                                 .record = *like};
+  record->blend = NX_BLEND_SAMPLES, record->n_sources = 1;
+  return source;
+}
+
 /* A source of each path; what has a weight of 0 is none. */
 static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, const nx_source *like,
                                         nx_dataset *record) {
@@ -93,6 +108,8 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
   const nxc_value *paths = list_or_none(s, of->path, &n);
   const nxc_value *weights = list_or_none(s, of->weights, &n_weights);
   bool weighed = n_weights > 0 && n_weights == n;
+  const nxc_recipe *merged = nxc_recipe_merged(s, paths, n);
+  if (merged) return merged_source(s, merged, like, record);
   nxc_dataset_source *sources = nxc_arena_array(nxc_settings_arena(s), n, sizeof *sources);
   record->blend = blend_of(s, n, weighed);
   record->blend_alpha =
@@ -115,12 +132,25 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
   return sources;
 }
 
+/* Its sampler shuffles, and the dataset is left as it is. */
+static bool is_torchs(const nxc_settings *s) {
+  return nxc_flag(s, NX_SETTING_DATA_SHUFFLE) && nxc_is(s, NX_SETTING_DATA_ORDER, "torch");
+}
+
+static nx_walk walk_of(const nxc_settings *s) {
+  return is_torchs(s)                                       ? NX_WALK_DISTRIBUTED
+         : nxc_is(s, NX_SETTING_DATA_WALK, "cyclic")        ? NX_WALK_CYCLIC
+         : nxc_is(s, NX_SETTING_DATA_WALK, "cyclic_shards") ? NX_WALK_CYCLIC_SHARDS
+                                                            : NX_WALK_STRAIGHT;
+}
+
 static nxc_dataset make_set(const nxc_settings *s, const part *of, const char *name) {
   return (nxc_dataset){.name = name,
                        .record = {.role = of->role,
                                   .order = order_of(s),
                                   .blend = NX_BLEND_WEIGHTS,
-                                  .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE)}};
+                                  .walk = walk_of(s),
+                                  .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE) && !is_torchs(s)}};
 }
 
 static void add_set(nxc_datasets *datasets, const nxc_dataset *set) {
