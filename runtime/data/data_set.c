@@ -108,11 +108,12 @@ static bool open_walk(nxr_set *set, uint64_t n_needed, nxr_fault *fault) {
   uint32_t of_sample = nx_plan_sample_rows(set->plan);
   bool trains = set->record->role == NX_DATASET_TRAIN;
   uint32_t batch = trains ? run->global_batch : nx_plan_evaluated_batch(set->plan);
-  set->walk = (nxr_walk){.kind = set->record->walk,
-                         .seed = run->seed,
-                         .n_samples = count_samples(set, n_needed == UINT64_MAX ? n_needed : n_needed / of_sample),
-                         .n_ranks = run->data_size,
-                         .micro_batch = run->micro_batch / of_sample};
+  set->walk =
+      (nxr_walk){.kind = set->record->walk,
+                 .seed = run->seed,
+                 .n_samples = count_samples(set, n_needed == UINT64_MAX ? n_needed : n_needed / of_sample),
+                 .n_ranks = run->data_size,
+                 .micro_batch = run->micro_batch / of_sample};
   return nxr_walk_open(&set->walk, nx_plan_string(set->plan, set->record->name), batch / of_sample, fault);
 }
 
