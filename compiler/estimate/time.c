@@ -105,16 +105,23 @@ static const nxc_machine *laid_out(const nxc_machine *machine, const nxc_sizes *
   return with;
 }
 
-/* The device as products in fp8 of this training find it; those in fp4 are such, and faster. */
-static const nxc_device *for_narrow(const nxc_device *device, const nxc_sizes *z, double speed,
-                                    nxc_arena *arena) {
+static double peak_of_wide(const nxc_sizes *z, const nxc_device *device, bool tf32) {
+  if (z->compute_bytes < 4 || device->peak_f32 == 0) return device->peak;
+  return fmax(device->peak_f32, tf32 ? device->peak / 2 : 0);
+}
+
+/* The device as products of this training find it: in fp32 its peak is another; those in fp4 are as in fp8, and
+ * faster. */
+static const nxc_device *for_products(const nxc_device *device, const nxc_sizes *z, const nxc_traits *traits,
+                                      nxc_arena *arena) {
   nxc_device *with = nxc_arena_alloc(arena, sizeof *with);
   *with = *device;
+  with->peak = peak_of_wide(z, device, traits->tf32 > 0);
   if (z->fp4 > 0 && device->peak_fp4 > 0) {
     with->peak_fp8 = device->peak_fp4;
     with->efficiency_fp8 = device->efficiency_fp4;
   }
-  with->efficiency_fp8 *= speed;
+  with->efficiency_fp8 *= traits->fp8_speed;
   return with;
 }
 
@@ -122,7 +129,7 @@ static nxc_clock clock_of(const nxc_system *system, const nxc_sizes *z, const nx
                           const nxc_machine *machine, nxc_arena *arena) {
   nxc_clock c = {.z = z, .training = training, .machine = machine, .device = machine->device};
   c.traits = nxc_system_traits(system, z, arena);
-  c.device = for_narrow(machine->device, z, c.traits.fp8_speed, arena);
+  c.device = for_products(machine->device, z, &c.traits, arena);
   c.offloaded_bytes = nxc_own_offloaded(system, z, training, arena);
   double data = z->data * z->context;
   c.tensor = (nxc_ranks){z->tensor, 1};
@@ -210,13 +217,14 @@ static double model_flops(const nxc_sizes *z) {
   return tokens * (passes * weights + 6 * ((1 + further) * scores + adapters_met(z)));
 }
 
-static double peak_of(const nxc_sizes *z, const nxc_device *device) {
+/* `peak`: of products that are not in fp8. */
+static double peak_of(const nxc_sizes *z, const nxc_device *device, double peak) {
   if (z->fp4 > 0 && device->peak_fp4 > 0) return device->peak_fp4;
-  return z->fp8 > 0 && device->peak_fp8 > 0 ? device->peak_fp8 : device->peak;
+  return z->fp8 > 0 && device->peak_fp8 > 0 ? device->peak_fp8 : peak;
 }
 
 double nxc_own_time_least(const nxc_sizes *z, const nxc_machine *machine) {
-  double work_s = model_flops(z) / z->world / peak_of(z, machine->device);
+  double work_s = model_flops(z) / z->world / peak_of(z, machine->device, peak_of_wide(z, machine->device, true));
   return work_s * (1 + (z->pipeline - 1) / z->chunks / z->micro_batches);
 }
 
@@ -244,6 +252,6 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
   slowest.evaluation_s = evaluation_s;
   slowest.tokens_per_s = tokens / slowest.step_s;
   slowest.model_flops = model_flops(sizes) / sizes->world;
-  slowest.utilisation = slowest.model_flops / slowest.step_s / peak_of(sizes, machine->device);
+  slowest.utilisation = slowest.model_flops / slowest.step_s / peak_of(sizes, machine->device, clocks[0].device->peak);
   return slowest;
 }

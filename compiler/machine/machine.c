@@ -235,6 +235,7 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
   const key keys[] = {{"peak", read_number, &device->peak, true},
                       {"peak_fp8", read_number, &device->peak_fp8, false},
                       {"peak_fp4", read_number, &device->peak_fp4, false},
+                      {"peak_f32", read_number, &device->peak_f32, false},
                       {"efficiency", read_number, &device->efficiency, true},
                       {"efficiency_fp8", read_number, &device->efficiency_fp8, false},
                       {"efficiency_fp4", read_number, &device->efficiency_fp4, false},

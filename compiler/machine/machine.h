@@ -30,6 +30,7 @@ typedef struct nxc_link {
  * shares of them that kernels reach are of large ones. */
 typedef struct nxc_device {
   double peak, peak_fp8, peak_fp4; /* FLOP/s in bf16 or fp16; 0: no fp8, no fp4 */
+  double peak_f32;                 /* in fp32; 0: as in bf16 */
   double efficiency, efficiency_fp8, efficiency_fp4; /* share of the peak that a large product reaches */
   double attention_forward, attention_backward; /* the same of flash attention */
   double narrow_heads;    /* share of that speed which heads of few features keep */

@@ -100,12 +100,38 @@ static void test_quantized(void **unused) {
   assert_true(less.time.step_s < nf4.time.step_s);
 }
 
+#define WIDE MODEL "mesh.world=8 optimizer.zero_stage=1 precision.param=fp32 precision.compute=fp32 "
+
+/* Products in fp32 are at the device's own rate, at half of that in bf16 where they are rounded to TF32, and as in
+ * bf16 where a device has no other. */
+static void test_fp32(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *system, *machine;
+    double rate, wide; /* bf16, and fp32: TFLOP/s */
+  } cases[] = {{"xorl", "a100", 312, 19.5},
+               {"megatron", "a100", 312, 156},
+               {"xorl", "mi300x", 1307.4, 163.4},
+               {"nxdt", "trn1", 95, 23.75},
+               {"nx", "tpu-v4", 275, 275}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    outcome narrow = outcome_of(cases[i].system, cases[i].machine, MODEL "mesh.world=8 optimizer.zero_stage=1"),
+            wide = outcome_of(cases[i].system, cases[i].machine, WIDE);
+    double times = wide.time.parts[NXC_SPENT_PRODUCTS] / narrow.time.parts[NXC_SPENT_PRODUCTS];
+    near_to(cases[i].machine, times, cases[i].rate / cases[i].wide, 0.1);
+    near_to("share of its peak", wide.time.utilisation,
+            wide.time.model_flops / wide.time.step_s / cases[i].wide / 1e12, 1e-3);
+    assert_true(wide.least_s < wide.time.step_s);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_modules),
       cmocka_unit_test(test_nested_modules),
       cmocka_unit_test(test_adapters),
       cmocka_unit_test(test_quantized),
+      cmocka_unit_test(test_fp32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
