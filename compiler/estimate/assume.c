@@ -69,8 +69,9 @@ static bool is_identity(const char *text) {
 static const nxc_known_model *find_shape(const char *text, const nxc_settings *s) {
   int64_t layers = known(s, NX_SETTING_MODEL_LAYERS), hidden = known(s, NX_SETTING_MODEL_HIDDEN);
   const nxc_known_model *model = nxc_known_model_in(text, layers, hidden);
-  /* Layers that the file gives may be other than those of the model that it names: the rest is as there. */
-  return model == NULL && hidden != 0 ? nxc_known_model_in(text, 0, hidden) : model;
+  /* Layers that are given may be other than those of the model that is named: the rest is as there. */
+  bool free = hidden != 0 || nxc_settings_from(s, NX_SETTING_MODEL_LAYERS)->kind == NXC_FROM_ASSUMED;
+  return model == NULL && free ? nxc_known_model_in(text, 0, hidden) : model;
 }
 
 /* By an option's value, then by what the run is called; by the name of the file where the options name none.

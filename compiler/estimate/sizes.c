@@ -133,6 +133,18 @@ static void read_batch(const nxc_training *t, nxc_sizes *z) {
   z->tokens = z->micro_batch * z->sequence / z->context;
 }
 
+/* Of a parameter's copy and of each moment, where the system has types of its own for them. */
+static void read_kept_bits(const nxc_settings *s, nxc_sizes *z) {
+  size_t n = 0;
+  const nxc_value *bits =
+      nxc_has(s, NX_SETTING_PRECISION_KEPT_BITS) ? nxc_list(s, NX_SETTING_PRECISION_KEPT_BITS, &n) : NULL;
+  if (n == 0) return;
+  z->master_bytes = fmax(0, (double)bits[0].integer / 8);
+  double all = 0;
+  for (size_t i = 1; i < n; i++) all += fmax(0, (double)bits[i].integer / 8);
+  if (n > 1) z->state_bytes = all / (double)(n - 1);
+}
+
 static void read_precision(const nxc_precision *types, const nxc_settings *s, nxc_sizes *z) {
   z->param_bytes = bytes_of(types->param);
   z->compute_bytes = bytes_of(types->activation);
@@ -140,6 +152,8 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   z->reduce_bytes = bytes_of(types->partial);
   z->state_bytes = bytes_of(types->state);
   z->master = types->master;
+  z->master_bytes = 4;
+  read_kept_bits(s, z);
   z->fp4 = nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp4");
   z->fp8 = z->fp4 > 0 || nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8");
   z->fp8_rows = z->fp8 > 0 && nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, "rowwise");

@@ -55,7 +55,7 @@ static double reduce_s(const nxc_clock *c, double hidden_s) {
   if (z->zero >= 3) return copies_s(c, hidden_s);
   double reduce =
       nxc_gather_s(c->machine, c->data, bytes) + nxc_gather_s(c->machine, c->expert_data, experts);
-  double gather = reduce * z->param_bytes / z->grad_bytes;
+  double gather = reduce * (z->fp8_parameters > 0 ? 1 : z->param_bytes) / z->grad_bytes;
   if (z->zero == 0) gather = reduce;
   double exposed = reduce * (1 - c->traits.hides_reduce) + gather * (1 - c->traits.hides_gather);
   return fmax(exposed, reduce + gather - hidden_s);
@@ -110,8 +110,8 @@ static double peak_of_wide(const nxc_sizes *z, const nxc_device *device, bool tf
   return fmax(device->peak_f32, tf32 ? device->peak / 2 : 0);
 }
 
-/* The device as products of this training find it: in fp32 its peak is another; those in fp4 are as in fp8, and
- * faster. */
+/* The device as products of this training find it: in fp32 its peak is another; those in fp4 are as in fp8,
+ * and faster. */
 static const nxc_device *for_products(const nxc_device *device, const nxc_sizes *z, const nxc_traits *traits,
                                       nxc_arena *arena) {
   nxc_device *with = nxc_arena_alloc(arena, sizeof *with);
@@ -224,7 +224,8 @@ static double peak_of(const nxc_sizes *z, const nxc_device *device, double peak)
 }
 
 double nxc_own_time_least(const nxc_sizes *z, const nxc_machine *machine) {
-  double work_s = model_flops(z) / z->world / peak_of(z, machine->device, peak_of_wide(z, machine->device, true));
+  double work_s =
+      model_flops(z) / z->world / peak_of(z, machine->device, peak_of_wide(z, machine->device, true));
   return work_s * (1 + (z->pipeline - 1) / z->chunks / z->micro_batches);
 }
 
@@ -252,6 +253,7 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
   slowest.evaluation_s = evaluation_s;
   slowest.tokens_per_s = tokens / slowest.step_s;
   slowest.model_flops = model_flops(sizes) / sizes->world;
-  slowest.utilisation = slowest.model_flops / slowest.step_s / peak_of(sizes, machine->device, clocks[0].device->peak);
+  slowest.utilisation =
+      slowest.model_flops / slowest.step_s / peak_of(sizes, machine->device, clocks[0].device->peak);
   return slowest;
 }

@@ -102,6 +102,15 @@ static void write_layer_types(const char *every) {
   fputs("\\\"full_attention\\\"]", stdout);
 }
 
+static const char *experts_key(const char *family) {
+  static const char *const others[][2] = {{"mixtral", "num_local_experts"},
+                                          {"gpt_oss", "num_local_experts"},
+                                          {"glm4_moe", "n_routed_experts"}};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(others[i][0], family) == 0) return others[i][1];
+  return "num_experts";
+}
+
 /* What its config.json would say of its shape. */
 static void write_config(const gen_model *row) {
   printf("\"{\\\"model_type\\\": \\\"%s\\\"", row->family);
@@ -115,7 +124,7 @@ static void write_config(const gen_model *row) {
   pair("max_position_embeddings", row->max_positions, false);
   pair("rope_theta", row->rope_theta, false);
   pair("tie_word_embeddings", row->tied, false);
-  pair(strcmp(row->family, "mixtral") == 0 ? "num_local_experts" : "num_experts", row->experts, false);
+  pair(experts_key(row->family), row->experts, false);
   pair("num_experts_per_tok", row->top_k, false);
   pair("moe_intermediate_size", row->expert_ffn, false);
   pair("shared_expert_intermediate_size", row->shared_ffn, false);

@@ -102,8 +102,8 @@ static void test_quantized(void **unused) {
 
 #define WIDE MODEL "mesh.world=8 optimizer.zero_stage=1 precision.param=fp32 precision.compute=fp32 "
 
-/* Products in fp32 are at the device's own rate, at half of that in bf16 where they are rounded to TF32, and as in
- * bf16 where a device has no other. */
+/* Products in fp32 are at the device's own rate, at half of that in bf16 where they are rounded to TF32, and
+ * as in bf16 where a device has no other. */
 static void test_fp32(void **unused) {
   (void)unused;
   static const struct {
@@ -115,7 +115,8 @@ static void test_fp32(void **unused) {
                {"nxdt", "trn1", 95, 23.75},
                {"nx", "tpu-v4", 275, 275}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    outcome narrow = outcome_of(cases[i].system, cases[i].machine, MODEL "mesh.world=8 optimizer.zero_stage=1"),
+    outcome narrow =
+                outcome_of(cases[i].system, cases[i].machine, MODEL "mesh.world=8 optimizer.zero_stage=1"),
             wide = outcome_of(cases[i].system, cases[i].machine, WIDE);
     double times = wide.time.parts[NXC_SPENT_PRODUCTS] / narrow.time.parts[NXC_SPENT_PRODUCTS];
     near_to(cases[i].machine, times, cases[i].rate / cases[i].wide, 0.1);
@@ -125,6 +126,49 @@ static void test_fp32(void **unused) {
   }
 }
 
+#define SHARDED MODEL "mesh.world=8 optimizer.zero_stage=1 "
+
+/* Each type that an optimizer keeps counts for itself. */
+static void test_kept_bits(void **unused) {
+  (void)unused;
+  double parameters = outcome_of("megatron", "h100", SHARDED).memory.parts[NXC_PART_OPTIMIZER] / 12;
+  static const struct {
+    const char *bits;
+    double bytes;
+  } cases[] = {{"[16,32,32]", 10}, {"[32,16,32]", 10}, {"[32,32,8]", 9}, {"[16,8,16]", 5}, {"[]", 12}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char changes[1024];
+    snprintf(changes, sizeof changes, SHARDED "precision.kept_bits=%s", cases[i].bits);
+    outcome o = outcome_of("megatron", "h100", changes);
+    near_to(cases[i].bits, o.memory.parts[NXC_PART_OPTIMIZER], cases[i].bytes * parameters, 1e-9);
+  }
+}
+
+/* A bucket on its way needs a second one only where that goes on beneath work, and stage 3 has one. */
+static void test_buckets(void **unused) {
+  (void)unused;
+#define BUCKETS MODEL "mesh.world=8 reduce.bucket_elements=100000000 "
+  double bucket = 2e8;
+  outcome one = outcome_of("neox", "a100", BUCKETS "optimizer.zero_stage=1 reduce.overlap=false"),
+          two = outcome_of("neox", "a100", BUCKETS "optimizer.zero_stage=1 reduce.overlap=true"),
+          third = outcome_of("neox", "a100", BUCKETS "optimizer.zero_stage=3 reduce.overlap=true");
+  near_to("one bucket", one.memory.parts[NXC_PART_BUFFERS], bucket, 1e-9);
+  near_to("two buckets", two.memory.parts[NXC_PART_BUFFERS], 2 * bucket, 1e-9);
+  double gathered = 2 * 2.0 * 12 * 2048 * 2048; /* two layers */
+  near_to("stage 3", third.memory.parts[NXC_PART_BUFFERS], bucket + gathered, 0.01);
+  assert_true(two.time.step_s < one.time.step_s);
+}
+
+/* Parameters that are kept in fp8 are gathered in it. */
+static void test_fp8_gathers(void **unused) {
+  (void)unused;
+#define NARROW MODEL "mesh.world=64 mesh.nodes=8 optimizer.zero_stage=1 precision.products=fp8 "
+  double wide = outcome_of("megatron", "h100", NARROW).time.parts[NXC_SPENT_DATA];
+  double narrow =
+      outcome_of("megatron", "h100", NARROW "precision.fp8_parameters=true").time.parts[NXC_SPENT_DATA];
+  near_to("4 and 1 bytes for 4 and 2", narrow, wide * 5 / 6, 0.02);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_modules),
@@ -132,6 +176,9 @@ int main(void) {
       cmocka_unit_test(test_adapters),
       cmocka_unit_test(test_quantized),
       cmocka_unit_test(test_fp32),
+      cmocka_unit_test(test_kept_bits),
+      cmocka_unit_test(test_buckets),
+      cmocka_unit_test(test_fp8_gathers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
