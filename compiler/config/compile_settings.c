@@ -306,11 +306,18 @@ static void bind(compilation *c) {
 
 /* -- rules ----------------------------------------------------------------------------------------------- */
 
+/* The shape of a model by its name is assumed too, and gives way to what is assumed of a setting. */
+static bool is_free(const compilation *c, const nxc_assumption *assumption) {
+  if (!nxc_settings_known(c->out->settings, assumption->setting)) return true;
+  const nxc_provenance *from = nxc_settings_from(c->out->settings, assumption->setting);
+  return c->request->model_assumed && from->kind == NXC_FROM_ASSUMED && from->origin != assumption->why;
+}
+
 /* What rules may derive from: whatever nothing has given so far. */
 static void set_assumptions(compilation *c) {
   for (size_t i = 0; i < c->request->n_assumptions; i++) {
     const nxc_assumption *assumption = &c->request->assumptions[i];
-    if (!nxc_settings_known(c->out->settings, assumption->setting))
+    if (is_free(c, assumption))
       nxc_settings_assume(c->out->settings, assumption->setting, assumption->value, assumption->why, c->sink);
   }
 }

@@ -144,21 +144,6 @@ static void test_kept_bits(void **unused) {
   }
 }
 
-/* A bucket on its way needs a second one only where that goes on beneath work, and stage 3 has one. */
-static void test_buckets(void **unused) {
-  (void)unused;
-#define BUCKETS MODEL "mesh.world=8 reduce.bucket_elements=100000000 "
-  double bucket = 2e8;
-  outcome one = outcome_of("neox", "a100", BUCKETS "optimizer.zero_stage=1 reduce.overlap=false"),
-          two = outcome_of("neox", "a100", BUCKETS "optimizer.zero_stage=1 reduce.overlap=true"),
-          third = outcome_of("neox", "a100", BUCKETS "optimizer.zero_stage=3 reduce.overlap=true");
-  near_to("one bucket", one.memory.parts[NXC_PART_BUFFERS], bucket, 1e-9);
-  near_to("two buckets", two.memory.parts[NXC_PART_BUFFERS], 2 * bucket, 1e-9);
-  double gathered = 2 * 2.0 * 12 * 2048 * 2048; /* two layers */
-  near_to("stage 3", third.memory.parts[NXC_PART_BUFFERS], bucket + gathered, 0.01);
-  assert_true(two.time.step_s < one.time.step_s);
-}
-
 /* Parameters that are kept in fp8 are gathered in it. */
 static void test_fp8_gathers(void **unused) {
   (void)unused;
@@ -177,7 +162,6 @@ int main(void) {
       cmocka_unit_test(test_quantized),
       cmocka_unit_test(test_fp32),
       cmocka_unit_test(test_kept_bits),
-      cmocka_unit_test(test_buckets),
       cmocka_unit_test(test_fp8_gathers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
