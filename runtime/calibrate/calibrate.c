@@ -193,14 +193,14 @@ static void print_curve(const char *key, const nxr_curve *curve, FILE *out) {
   fputs("]\n", out);
 }
 
-/* One of a single point is a number. */
 static void print_rates(nx_dtype type, const nxr_rates *rates, FILE *out) {
-  fprintf(out, "  %s:%s\n", nx_dtype_name(type), rates->n == 0 ? " {}" : "");
+  bool any = false;
+  for (int i = 0; i < rates->n; i++) any = any || rates->of[i].curve.n > 0;
+  fprintf(out, "  %s:%s\n", nx_dtype_name(type), any ? "" : " {}");
   for (int i = 0; i < rates->n; i++) {
-    const nxr_curve *curve = &rates->of[i].curve;
+    if (rates->of[i].curve.n == 0) continue;
     fprintf(out, "    %s", nx_op_find(rates->of[i].op)->name);
-    if (curve->n > 1) print_curve("", curve, out);
-    else fprintf(out, ": %.4g\n", curve->rate[0]);
+    print_curve("", &rates->of[i].curve, out);
   }
 }
 

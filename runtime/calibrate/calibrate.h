@@ -48,7 +48,8 @@ typedef struct nxr_measured_link {
  * product of a head. */
 typedef struct nxr_operator_rate {
   nx_op op;
-  nxr_curve curve;
+  bool is_slow; /* or another backend's: what is larger is not measured */
+  nxr_curve curve; /* without points where the backend leaves it to another, whose speed is not its own */
 } nxr_operator_rate;
 
 typedef struct nxr_rates {
@@ -63,7 +64,8 @@ typedef struct nxr_measured {
   nxr_measured_link inside, between;
 } nxr_measured;
 
-/* Each number's median over the passes, of the points that all of them have; these have the same sizes. */
+/* Each number's median over the passes, of the points that all of them have; these have the same sizes. Rates
+ * of products ascend. */
 nxr_measured nxr_measured_median(const nxr_measured *passes, int n);
 /* The rate of a product in its fastest pass over that in its slowest: of the product where that is most. */
 double nxr_measured_swing(const nxr_measured *passes, int n);
@@ -87,7 +89,7 @@ bool nxr_measure_operator(nxr_bench *bench, double *seconds, nxr_fault *fault);
 /* A backend that is slow is not asked for the largest. */
 bool nxr_measure_products(nxr_bench *bench, nx_dtype type, nxr_curve *curve, nxr_fault *fault);
 bool nxr_measure_memory(nxr_bench *bench, nxr_curve *curve, nxr_fault *fault);
-/* The same operators in every pass; none that the backend leaves to another. */
+/* The same operators in every pass. */
 bool nxr_measure_rates(nxr_bench *bench, nx_dtype type, nxr_rates *rates, nxr_fault *fault);
 /* Over a group of the bench's plan, of `size` members. */
 bool nxr_measure_link(nxr_bench *bench, uint32_t group, uint32_t size, bool inside, nxr_measured_link *link,

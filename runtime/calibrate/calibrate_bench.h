@@ -10,6 +10,8 @@
 static const nx_arena_kind NXR_BENCH_STILL = NX_ARENA_slot;
 enum { NXR_BENCH_ZEROS = 1 << 16, NXR_BENCH_ROOM = 16 << 20 };
 
+/* Of one kernel: what is larger is not asked for. */
+bool nxr_bench_is_slow(double seconds);
 uint64_t nxr_bench_bytes(const nxk_tensor *tensor);
 /* With what aligns the next one. */
 uint64_t nxr_bench_room(const nxk_tensor *tensor);

@@ -8,7 +8,9 @@
 #include <string.h>
 
 /* Sizes of letters and values of attributes, as rows of a decoder have them; other attributes are their least
- * value. Attention has points by the length of its sequences; what others take grows with their elements. */
+ * value. Attention has points by heads and length of its sequences; others are measured with what caches
+ * hold, and once more with LARGER times as many rows, their first letter. */
+enum { LARGER = 8 };
 static const struct {
   nx_op op;
   const char *sizes;
@@ -44,9 +46,16 @@ static const char *find_text(const char *sizes, const char *name, size_t n_chars
   return NULL;
 }
 
-static int64_t size_of(const char *sizes, char letter) {
-  const char *text = find_text(sizes, &letter, 1);
-  return text ? strtoll(text, NULL, 10) : isdigit((unsigned char)letter) ? letter - '0' : 1;
+/* A row of the table, and how many times as many rows it has. */
+typedef struct shape {
+  const char *sizes;
+  int64_t times;
+} shape;
+
+static int64_t size_of(const shape *s, char letter) {
+  const char *text = find_text(s->sizes, &letter, 1);
+  if (!text) return isdigit((unsigned char)letter) ? letter - '0' : 1;
+  return strtoll(text, NULL, 10) * (letter == *s->sizes ? s->times : 1);
 }
 
 static nx_dtype type_of(char letter, nx_dtype type) {
@@ -60,11 +69,10 @@ static nx_dtype type_of(char letter, nx_dtype type) {
 }
 
 /* Numbers of tokens and samples are 0, and stay so: no kernel writes where they are. */
-static nxk_tensor operand_of(const nx_operand_row *row, const char *sizes, nx_dtype type,
-                             uint64_t *footprint) {
+static nxk_tensor operand_of(const nx_operand_row *row, const shape *s, nx_dtype type, uint64_t *footprint) {
   nxk_tensor tensor = {.dtype = type_of(row->type, type), .dims = {1, 1, 1, 1}, .shift_constant = UINT32_MAX};
   for (uint32_t i = 0; i < row->n_chars; i++)
-    if (row->dims[i] != '*') tensor.dims[tensor.n_dims++] = size_of(sizes, row->dims[i]);
+    if (row->dims[i] != '*') tensor.dims[tensor.n_dims++] = size_of(s, row->dims[i]);
   bool numbers = tensor.dtype == NX_i32 || tensor.dtype == NX_i64;
   tensor.arena = numbers ? NXR_BENCH_STILL : NX_ARENA_scratch;
   if (!numbers) {
@@ -82,27 +90,27 @@ static nxk_attr attribute_of(const nx_attr_row *row, const char *sizes) {
 }
 
 /* Without the inputs that may be left out; with all outputs. */
-static nxk_operator operator_of(nx_op number, const char *sizes, nx_dtype type, uint64_t *footprint) {
+static nxk_operator operator_of(nx_op number, const shape *s, nx_dtype type, uint64_t *footprint) {
   const nx_op_row *row = nx_op_find(number);
   nx_signature signature = nx_op_signature(row);
   nxk_operator op = {.op = number, .n_in = signature.min_in, .n_out = signature.n_out,
                      .n_attrs = nx_op_n_attrs(row)};
   *footprint = 0;
   for (uint32_t i = 0; i < op.n_in; i++)
-    op.args[i] = operand_of(&signature.operands[i], sizes, type, footprint);
+    op.args[i] = operand_of(&signature.operands[i], s, type, footprint);
   for (uint32_t i = 0; i < op.n_out; i++)
-    op.args[op.n_in + i] = operand_of(nx_signature_output(&signature, i), sizes, type, footprint);
-  for (uint32_t i = 0; i < op.n_attrs; i++) op.attrs[i] = attribute_of(&row->attrs[i], sizes);
+    op.args[op.n_in + i] = operand_of(nx_signature_output(&signature, i), s, type, footprint);
+  for (uint32_t i = 0; i < op.n_attrs; i++) op.attrs[i] = attribute_of(&row->attrs[i], s->sizes);
   return op;
 }
 
 /* The FLOP of one product of one head, of which half is dead, and how many there are; else the bytes. */
-static double work_of(const nxk_operator *op, const char *sizes, double *one) {
-  double bytes = 0, keys = (double)size_of(sizes, 'K');
+static double work_of(const nxk_operator *op, const shape *s, double *one) {
+  double bytes = 0, keys = (double)size_of(s, 'K');
   for (uint32_t i = 0; i < op->n_in + op->n_out; i++) bytes += (double)nxr_bench_bytes(&op->args[i]);
-  *one = nx_op_find(op->op)->class == NX_ATTENTION ? keys * keys * (double)size_of(sizes, 'd') : bytes;
+  *one = nx_op_find(op->op)->class == NX_ATTENTION ? keys * keys * (double)size_of(s, 'd') : bytes;
   if (*one == bytes) return bytes;
-  return *one * (double)size_of(sizes, 'n') * (op->op == NX_OP_attention ? 2 : 5);
+  return *one * (double)size_of(s, 'n') * (op->op == NX_OP_attention ? 2 : 5);
 }
 
 static nxr_operator_rate *rate_of(nxr_rates *rates, nx_op op) {
@@ -112,16 +120,28 @@ static nxr_operator_rate *rate_of(nxr_rates *rates, nx_op op) {
   return &rates->of[rates->n++];
 }
 
+static bool measure_shape(nxr_bench *bench, nx_op number, const shape *s, nx_dtype type, nxr_rates *rates,
+                          nxr_fault *fault) {
+  uint64_t footprint;
+  double seconds, one;
+  nxr_operator_rate *rate = rate_of(rates, number);
+  nxk_operator op = operator_of(number, s, type, &footprint);
+  if (rate->is_slow) return true;
+  if (!nxr_measure_offered(bench, &op, footprint, &seconds, fault)) return false;
+  nxr_curve *curve = &rate->curve;
+  double work = work_of(&op, s, &one);
+  rate->is_slow = seconds <= 0 || nxr_bench_is_slow(seconds);
+  if (seconds > 0) curve->size[curve->n] = one, curve->rate[curve->n++] = work / seconds;
+  return true;
+}
+
 bool nxr_measure_rates(nxr_bench *bench, nx_dtype type, nxr_rates *rates, nxr_fault *fault) {
   for (int i = 0; i < N_ROWS; i++) {
-    uint64_t footprint;
-    double seconds, one;
-    nxk_operator op = operator_of(rows[i].op, rows[i].sizes, type, &footprint);
-    if (!nxr_measure_offered(bench, &op, footprint, &seconds, fault)) return false;
-    if (seconds <= 0) continue; /* the backend leaves it to another, whose speed is not its own */
-    nxr_curve *curve = &rate_of(rates, op.op)->curve;
-    double work = work_of(&op, rows[i].sizes, &one);
-    curve->size[curve->n] = one, curve->rate[curve->n++] = work / seconds;
+    bool once = nx_op_find(rows[i].op)->class == NX_ATTENTION;
+    for (int64_t times = 1; times <= (once ? 1 : LARGER); times *= LARGER) {
+      const shape s = {rows[i].sizes, times};
+      if (!measure_shape(bench, rows[i].op, &s, type, rates, fault)) return false;
+    }
   }
   return true;
 }

@@ -46,7 +46,7 @@ static double sample_s(void) {
   return asked > 0 && asked < SAMPLE_S ? asked : SAMPLE_S;
 }
 
-static bool is_slow(double seconds) {
+bool nxr_bench_is_slow(double seconds) {
   return seconds >= SLOW_SAMPLES * sample_s();
 }
 
@@ -84,7 +84,7 @@ static double measure(nxr_bench *bench, work *run, void *what, uint32_t least) {
   double once = slowest(bench, sample(bench, run, what, 1));
   double wanted = sample_s() / (once > 1e-9 ? once : 1e-9);
   uint32_t repeats = wanted < least ? least : wanted > MAX_REPEATS ? MAX_REPEATS : (uint32_t)wanted;
-  int n_samples = is_slow(once) ? 1 : N_SAMPLES;
+  int n_samples = nxr_bench_is_slow(once) ? 1 : N_SAMPLES;
   for (int i = 0; i < n_samples; i++) samples[i] = sample(bench, run, what, repeats);
   qsort(samples, (size_t)n_samples, sizeof *samples, compare_seconds);
   return slowest(bench, samples[n_samples / 2]);
@@ -185,7 +185,7 @@ static nxk_operator product_of(nx_dtype type, int form, int64_t m, int64_t n, in
 
 bool nxr_measure_products(nxr_bench *bench, nx_dtype type, nxr_curve *curve, nxr_fault *fault) {
   double slowest_s = 0;
-  for (int i = 0; i < NXR_CALIBRATE_POINTS && !is_slow(slowest_s); i++) {
+  for (int i = 0; i < NXR_CALIBRATE_POINTS && !nxr_bench_is_slow(slowest_s); i++) {
     int64_t m = product_shapes[i].m, n = product_shapes[i].n, k = product_shapes[i].k;
     double sum_s = 0, flops = 2.0 * (double)(m * n * k);
     for (int form = 0; form < 3; form++) {

@@ -13,7 +13,8 @@ static nxr_measured pass_of(double number) {
                     .between = {.latency_s = 1e-5 * number, .taken = 0.1 * number}};
   for (int type = 0; type < NXR_CALIBRATE_TYPES; type++)
     m.products[type] = (nxr_curve){.size = {1e5, 1e9}, .rate = {1e11 * number, 2e11 * number}, .n = 2};
-  m.operators[0] = (nxr_rates){.of = {{NX_OP_gated, {{1e6}, {3e10 * number}, 1}}}, .n = 1};
+  m.operators[0] = (nxr_rates){
+      .of = {{.op = NX_OP_gated, .curve = {.size = {1e6}, .rate = {3e10 * number}, .n = 1}}}, .n = 1};
   m.between.bandwidth = (nxr_curve){.size = {1e6}, .rate = {1e9 * number}, .n = 1};
   return m;
 }
@@ -52,6 +53,15 @@ static void points_that_a_pass_lacks_are_none(void **state) {
   assert_true(nxr_measured_swing(passes, N) == 1);
 }
 
+static void a_larger_product_is_no_slower(void **state) {
+  (void)state;
+  nxr_measured pass = pass_of(1);
+  pass.products[0].rate[1] = 0.9 * pass.products[0].rate[0];
+  nxr_measured m = nxr_measured_median(&pass, 1);
+  assert_true(m.products[0].rate[1] == m.products[0].rate[0]);
+  assert_true(m.products[1].rate[1] == pass.products[1].rate[1]);
+}
+
 static void the_largest_swing_is_told(void **state) {
   (void)state;
   nxr_measured passes[N] = {pass_of(1), pass_of(1), pass_of(1)};
@@ -66,6 +76,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_disturbed_pass_does_not_count),
                                      cmocka_unit_test(each_number_has_its_own_median),
                                      cmocka_unit_test(points_that_a_pass_lacks_are_none),
+                                     cmocka_unit_test(a_larger_product_is_no_slower),
                                      cmocka_unit_test(the_largest_swing_is_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
