@@ -60,21 +60,25 @@ static const nxc_relative *relative_of(const nxc_dialect *dialect, const nxc_nod
   return word ? nxc_relative_of_word(dialect->name, node->key, node->value.text) : found;
 }
 
-/* How much of the document is its alone. */
-static size_t marks_of(const nxc_dialect *dialect, const nxc_node *root, const nxc_relative *relative) {
+/* How much of the document it has and the system has not. */
+static size_t owns(const nxc_dialect *dialect, const nxc_node *root, const nxc_relative *relative) {
   size_t n = 0;
-  for (size_t i = 0; i < root->n_children; i++) n += relative_of(dialect, root->children[i]) == relative;
+  for (size_t i = 0; i < root->n_children; i++) {
+    const nxc_node *node = root->children[i];
+    n += relative_of(dialect, node) == relative || (node->key && nxc_relative_has(relative, node->key));
+  }
   return n;
 }
 
-/* The one with most marks there, and of several the first: some have taken marks of another over. */
+/* Of those with a mark there the one that has most of the rest, and of several the first: some have taken marks
+ * of another over. */
 const nxc_relative *nxc_relative_of(const nxc_dialect *dialect, const nxc_document *document) {
   const nxc_node *root = document->root;
   const nxc_relative *found = NULL;
   size_t most = 0;
   for (size_t i = 0; i < root->n_children; i++) {
     const nxc_relative *one = relative_of(dialect, root->children[i]);
-    size_t n = one != NULL && one != found ? marks_of(dialect, root, one) : 0;
+    size_t n = one != NULL && one != found ? owns(dialect, root, one) : 0;
     if (n > most) found = one;
     if (n > most) most = n;
   }
