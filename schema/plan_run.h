@@ -109,7 +109,8 @@ typedef struct nx_run {
   uint32_t repeat_batches; /* first ones, that the training reads again and again; 0: it reads on */
   uint32_t rewards; /* value [B,2] f64 in arena input: of each answer, and its mean over the sequence, in
                        which padding has none; or NX_NONE */
-  uint32_t reserved_end;
+  uint32_t
+      counts_voters;   /* 0 or 1: gradient_factor is times the share of micro-batches that have a label too */
   nx_plateau plateau;  /* when they come */
 } nx_run;
 _Static_assert(sizeof(nx_run) == 384, "plan run");

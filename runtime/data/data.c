@@ -23,6 +23,7 @@ struct nxr_data {
     uint32_t set; /* NX_NONE: of no step yet */
     uint64_t step;
     uint32_t n_sequences; /* that are there */
+    uint32_t n_voters; /* micro-batches that weigh anything */
     double weight;
   } counted; /* the step whose weights were added last */
   int32_t *places;        /* [ring_size, n_part] */
@@ -306,14 +307,26 @@ static bool count_step(nxr_data *data, uint32_t set, uint64_t step, nxr_fault *f
   if (data->counted.set == set && data->counted.step == step) return true;
   const nxr_stride is = {first, n};
   data->counted.set = NX_NONE;
-  data->counted.n_sequences = 0, data->counted.weight = 0;
+  double before = data->counted.weight = 0; /* the micro-batch */
+  data->counted.n_sequences = data->counted.n_voters = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (first + i >= data->limits[set]) break;
     if (!nxr_set_read(&data->sets[set], row_of(data, set, &is, first + i), &data->row, fault)) return false;
     data->counted.weight += weight_of(data->plan->run, &data->row);
     data->counted.n_sequences++;
+    if ((i + 1) % data->plan->run->micro_batch) continue;
+    data->counted.n_voters += data->counted.weight > before;
+    before = data->counted.weight;
   }
   data->counted.set = set, data->counted.step = step;
+  return true;
+}
+
+bool nxr_data_voters(nxr_data *data, uint32_t set, uint64_t step, double *share, nxr_fault *fault) {
+  uint32_t n;
+  first_of(data, set, step, &n);
+  if (!count_step(data, set, step, fault)) return false;
+  *share = data->counted.n_voters ? (double)data->counted.n_voters * data->plan->run->micro_batch / n : 1;
   return true;
 }
 

@@ -45,6 +45,9 @@ void nxr_data_give(nxr_data *data, const int32_t *tokens, uint32_t n, const nxr_
 uint32_t nxr_data_place(const nxr_data *data, uint32_t place);
 /* The dataset ends with so many rows: later ones are absent, and weigh nothing. */
 void nxr_data_limit(nxr_data *data, uint32_t set, uint64_t n_rows);
+/* The share of a step's micro-batches, of all ranks, that have a token whose loss counts; 1 where none has.
+ */
+bool nxr_data_voters(nxr_data *data, uint32_t set, uint64_t step, double *share, nxr_fault *fault);
 /* The number of the dataset that is trained on. */
 uint32_t nxr_data_trained(const nxr_data *data);
 /* Where rows are documents: they are these in their own order, one after another, and it ends with the last;

@@ -237,15 +237,21 @@ static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t s
 
 /* What a step of a batch that grows reads beside its data. Skipped steps move no schedule; they come at the
  * start. */
-static void write_phase(const nxr_machine *machine, const nx_phase *phase, uint64_t step,
-                        const nxr_loss_scale *scale) {
+static bool write_phase(nxr_exec *exec, const nx_phase *phase, uint64_t step, const nxr_loss_scale *scale,
+                        nxr_fault *fault) {
+  const nxr_machine *machine = exec->machine;
   const nx_run *run = machine->plan->run;
   uint64_t skipped = scale->n_skipped * nx_plan_phase(machine->plan, 0).global_batch, left_out;
   nx_plan_skipped_before(machine->plan, step, &left_out);
   int64_t seen = (int64_t)(nx_plan_samples_before(machine->plan, step) - left_out - skipped);
   double factor = (nxr_loss_scale_is_used(run) ? scale->factor : 1) * phase->global_batch / run->global_batch;
+  double voters = 1;
+  if (run->counts_voters && exec->data && !nxr_data_voters(exec->data, exec->set, step, &voters, fault))
+    return false;
+  factor *= voters;
   if (run->seen != NX_NONE) write_value(machine, run->seen, &seen);
   if (run->gradient_factor != NX_NONE) write_value(machine, run->gradient_factor, &factor);
+  return true;
 }
 
 static void read_measures(const nxr_machine *machine, nxr_numbers *numbers) {
@@ -275,8 +281,8 @@ bool nxr_exec_step(nxr_exec *exec, uint64_t step, const nxr_loss_scale *scale, c
   if (plan->run->updates != NX_NONE) write_value(machine, plan->run->updates, &updates);
   if (nxr_loss_scale_is_used(plan->run)) write_value(machine, plan->run->loss_scale, &scale->factor);
   if (nxr_plateau_is_used(plan->run)) write_value(machine, plan->run->reductions, &plateau->n_reductions);
-  write_phase(machine, &phase, step, scale);
   exec->set = exec->data ? nxr_data_trained(exec->data) : NX_NONE, exec->number = step;
+  if (!write_phase(exec, &phase, step, scale, fault)) return false;
   if (!run_schedule(exec, &plan->schedules[phase.schedule], step, fault)) return false;
   if (is_recorded(exec)) nxr_profile_collect(exec->profile);
   numbers->tokens = (double)phase.global_batch * plan->run->sequence;

@@ -94,6 +94,7 @@ void nxc_emit_run(nxc_emitter *e) {
       .objective = t->objective.kind,
       .reference = nxc_emit_value_of(e, graph->reference),
       .rewards = nxc_emit_value_of(e, graph->rewards),
+      .counts_voters = graph->counts_voters,
       .sequence_sums = sequence_sums(e),
       .metrics = nxc_emit_value_of(e, graph->metrics_total),
       .loss = nxc_emit_value_of(e, graph->loss),

@@ -309,6 +309,7 @@ typedef struct nxc_graph {
       divides_gradients; /* a backward pass adds to shards of the gradients that are summed over shard_axis */
   bool in_pairs; /* passes hand gradients to sums in pairs */
   bool votes;    /* or votes */
+  bool counts_voters; /* of which micro-batches without labels have none */
   int32_t first_layer, n_layers;
   nxc_id ports[NX_N_PORTS]; /* 0: none */
   uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */

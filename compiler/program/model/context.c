@@ -92,11 +92,13 @@ void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
   if (t->types.loss_scale.used)
     graph->loss_scale = nxc_value_new(graph, "loss_scale", NXC_ROLE_INPUT, &factor);
   graph->gradient_factor = graph->loss_scale;
+  graph->counts_voters = t->data.weighs_tokens && t->optimizer.update.rule->op == NX_OP_distsignsgd;
   if (t->batch.n_phases > 0) {
     const nxc_shape count = nxc_shape_of(NX_i64, 1, (int64_t[]){1});
     graph->seen = nxc_value_new(graph, "seen", NXC_ROLE_INPUT, &count);
-    graph->gradient_factor = nxc_value_new(graph, "gradient_factor", NXC_ROLE_INPUT, &factor);
   }
+  if (t->batch.n_phases > 0 || graph->counts_voters)
+    graph->gradient_factor = nxc_value_new(graph, "gradient_factor", NXC_ROLE_INPUT, &factor);
   if (t->rate.follows_loss) {
     const nxc_shape count = nxc_shape_of(NX_i64, 1, (int64_t[]){1});
     graph->reductions = nxc_value_new(graph, "reductions", NXC_ROLE_INPUT, &count);
