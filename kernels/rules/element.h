@@ -44,6 +44,28 @@ static inline void rule_rmsprop_centered(const rule_step *step, real *restrict p
   }
 }
 
+static inline void rule_rmsprop_centered_momentum(const rule_step *step, real *restrict p,
+                                                  real *const *states, const real *restrict g, int64_t n) {
+  real *restrict square = states[0], *restrict average = states[1], *restrict sum = states[2];
+  const double *number = step->number;
+  const real alpha = (real)number[NX_rmsprop_centered_momentum_alpha],
+             rest = (real)rule_rest(step, NX_rmsprop_centered_momentum_alpha);
+  const real epsilon = (real)number[NX_rmsprop_centered_momentum_epsilon];
+  const real momentum = (real)number[NX_rmsprop_centered_momentum_momentum];
+  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale + decay * p[i];
+    real squares = alpha * square[i] + rest * (gradient * gradient);
+    real mean = alpha * average[i] + rest * gradient;
+    real new = momentum * sum[i] + gradient / (rule_sqrt(rule_max(squares - mean * mean, 0)) + epsilon);
+    square[i] = squares;
+    average[i] = mean;
+    sum[i] = new;
+    p[i] -= lr * new;
+  }
+}
+
 static inline void rule_adamax(const rule_step *step, real *restrict p, real *const *states,
                                const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict largest = states[1];

@@ -38,8 +38,8 @@ static nxk_attr usual(const nx_attr_row *row) {
 static bool may_be(const nx_optimizer_row *rule, const nx_attr_row *row, double value) {
   bool epsilon = strstr(row->name, "epsilon") != NULL, least = value == FLT_MIN;
   if (epsilon && value == 0) return false; /* 0 / 0, which no setting may be */
-  bool cancels =
-      rule->op == NX_OP_rmsprop_centered && value < 0.5 && !epsilon; /* all of what it divides by */
+  bool centered = rule->op == NX_OP_rmsprop_centered || rule->op == NX_OP_rmsprop_centered_momentum;
+  bool cancels = centered && strcmp(row->name, "momentum") != 0 && value < 0.5 && !epsilon; /* the divisor */
   return row->type == NX_REAL && value >= row->lowest && value <= row->highest && (epsilon || !least) &&
          !cancels;
 }

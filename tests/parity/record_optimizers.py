@@ -388,6 +388,8 @@ def cases():
     yield "adam_amsgrad", adam, 1e-2, 0.1, optim.Adam, {**torch_adam, "amsgrad": True}
     yield ("rmsprop_centered", {"alpha": 0.9, "epsilon": 1e-8}, 1e-2, 0.1, optim.RMSprop,
            {"alpha": 0.9, "eps": 1e-8, "centered": True})
+    yield ("rmsprop_centered_momentum", {"alpha": 0.95, "epsilon": 1e-6, "momentum": 0.6}, 1e-2, 0.1, optim.RMSprop,
+           {"alpha": 0.95, "eps": 1e-6, "momentum": 0.6, "centered": True})
     yield "adamax", adam, 1e-2, 0.1, optim.Adamax, torch_adam
     yield "distsignsgd", {}, 1e-2, 0.1, optim.SGD, {}
     yield "sgd", {}, 1e-2, 0.1, optim.SGD, {}

@@ -56,7 +56,7 @@ static const char *variant_of(const nxc_settings *s, const char *name, bool by_n
   const char *meant = name;
   const nx_optimizer_variant *variant;
   for (uint32_t i = 0; (variant = nx_optimizer_variant_at(i)) != NULL; i++) {
-    if (strcmp(variant->rule, name) != 0) continue;
+    if (strcmp(variant->rule, meant) != 0) continue;
     nxc_setting_id id =
         nxc_setting_find(nxc_arena_printf(nxc_settings_arena(s), "optimizer.%s", variant->setting));
     bool counts = id != NX_N_SETTINGS && nxc_has(s, id);
