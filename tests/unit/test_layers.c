@@ -72,6 +72,9 @@ static void weights_are_drawn_as_the_method_says(void **state) {
        0.15811388300841897},
       {"model.init_method=xavier_normal model.output_init_method=normal", NX_INIT_NORMAL, NX_INIT_NORMAL,
        0.125, 0.02},
+      {"model.init_method=orthogonal", NX_INIT_ORTHOGONAL, NX_INIT_ORTHOGONAL, 1, 1.4142135623730951},
+      {"model.init_method=orthogonal mesh.world=2 mesh.tensor=2", NX_INIT_ORTHOGONAL, NX_INIT_ORTHOGONAL, 1,
+       1.4142135623730951},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program_case c = program_good(cases[i].changes);

@@ -82,11 +82,15 @@ static const nxc_init_spec *init_of(const nxc_model *model, nxc_part part) {
   return is_output(part) ? &model->output_init : &model->init;
 }
 
-/* How a piece of a matrix is drawn; fans: rows and columns of the whole matrix together. */
+/* How a piece of a matrix is drawn; fans: rows and columns of the whole matrix together. Numbers of an
+ * orthogonal one are the smaller the longer it is, and its parts, which are drawn alone, have numbers of that
+ * size. */
 static void draw(const nxc_training *t, nxc_piece_node *piece, int64_t fans) {
   const nxc_init_spec *init = init_of(&t->model, piece->part);
+  double columns = (double)piece->logical_columns, rows = (double)piece->logical_rows;
   piece->init = init->uniform ? NX_INIT_UNIFORM : init->orthogonal ? NX_INIT_ORTHOGONAL : NX_INIT_NORMAL;
   piece->init_std = init->xavier ? sqrt(2.0 / (double)fans) : init->std;
+  if (init->orthogonal) piece->init_std *= sqrt(fmax(rows, columns) / fmax((double)fans - columns, columns));
 }
 
 uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *placement) {
