@@ -225,6 +225,8 @@ static nxc_refusal first_of(const saying *s, const nxc_sink *sink, nxc_severity 
   return (nxc_refusal){0};
 }
 
+static const char unsaid[] = "its options do not say it";
+
 static void read_back(saying *s, const nxc_space *space, const nxc_choice *choice, nxc_said *said) {
   nxc_sink *sink = nxc_sink_new(s->arena);
   nxc_request request = *s->speaker->request;
@@ -245,7 +247,7 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
     said->refused.n_rules = 0;
     if (said->refused.message == NULL) said->refused.message = "sizes are unknown";
   } else if (!nxc_choice_is(space, choice, &said->training, said->compiled.settings)) {
-    said->refused.message = "its options do not say it";
+    said->refused.message = unsaid;
   }
 }
 
@@ -284,7 +286,10 @@ nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice 
       if (accepted.refused.message != NULL) accepted = said;
       continue;
     }
-    join_refusals(&said.refused, &first.refused, n_said);
+    /* What a rule says of places that are gone is no reason where nothing was wrong with them. */
+    bool beside = ways[i].drops && said.refused.id != NULL && n_said > 0 && first.refused.message == unsaid;
+    if (beside) said.refused = first.refused;
+    else join_refusals(&said.refused, &first.refused, n_said);
     if (n_said++ == 0) first = said;
     first.refused = said.refused;
   }
