@@ -97,9 +97,10 @@ static uint64_t count_samples(const nxr_set *set, uint64_t n_needed) {
   for (uint32_t i = 0; i < record->n_sources; i++) {
     const nxr_orders *orders = &set->samplers[i].orders;
     n += orders->together ? orders->n_samples : set->samplers[i].n_samples;
-    n_blended += n_needed == UINT64_MAX ? 0 : (uint64_t)ceil(set->blend.weights[i] * (double)n_needed);
+    n_blended += n_needed >= UINT64_C(1) << 53 ? 0 : (uint64_t)ceil(set->blend.weights[i] * (double)n_needed);
   }
-  if (n_needed == UINT64_MAX || (record->n_sources == 1 && record->blend == NX_BLEND_SAMPLES)) return n;
+  if (n_needed >= UINT64_C(1) << 53 || (record->n_sources == 1 && record->blend == NX_BLEND_SAMPLES))
+    return n;
   return record->blend == NX_BLEND_WEIGHTS ? n_blended : n_needed < n ? n_needed : n;
 }
 

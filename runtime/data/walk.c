@@ -29,7 +29,8 @@ static uint64_t samples_permuted(const nxr_walk *walk) {
 
 bool nxr_walk_open(nxr_walk *walk, const char *name, uint32_t batch, nxr_fault *fault) {
   if (walk->kind == NX_WALK_STRAIGHT) return true;
-  walk->n_read = samples_read(walk, batch);
+  bool divides = walk->n_ranks > 0 && walk->micro_batch > 0 && batch >= walk->n_ranks;
+  walk->n_read = divides ? samples_read(walk, batch) : 0;
   if (walk->n_read == 0)
     return nxr_fault_set(
         fault,
@@ -39,7 +40,7 @@ bool nxr_walk_open(nxr_walk *walk, const char *name, uint32_t batch, nxr_fault *
   walk->n_permuted = samples_permuted(walk);
   for (int i = 0; i < 2; i++) {
     walk->kept[i].epoch = UINT64_MAX;
-    walk->kept[i].order = malloc(walk->n_permuted * sizeof *walk->kept[i].order);
+    walk->kept[i].order = calloc(walk->n_permuted, sizeof *walk->kept[i].order);
   }
   if (walk->kept[0].order && walk->kept[1].order) return true;
   nxr_walk_close(walk);
@@ -64,7 +65,7 @@ static const uint64_t *order_of(nxr_walk *walk, uint64_t epoch) {
 
 /* Each rank has its own samples, one behind those of the rank before. */
 static uint64_t of_shards(nxr_walk *walk, const nxr_stride *step, uint64_t sample) {
-  uint64_t share = step->n / walk->n_ranks, at = sample - step->first;
+  uint64_t share = step->n > walk->n_ranks ? step->n / walk->n_ranks : 1, at = sample - step->first;
   uint64_t number = step->first / walk->n_ranks + at % share, of_rank = walk->n_read / walk->n_ranks;
   return at / share * of_rank + order_of(walk, number / of_rank)[number % of_rank];
 }
