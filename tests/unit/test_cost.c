@@ -6,6 +6,23 @@
 
 #include <unistd.h>
 
+/* ---- collectives ---- */
+
+/* No link is asked for nothing: the operator alone is left. */
+static void nothing_costs_no_exchange(void **state) {
+  (void)state;
+  nxc_arena *arena = nxc_arena_new();
+  nxc_machine machine = machine_of(2);
+  case_plan c;
+  case_begin(&c, 4, 1, 1);
+  case_collective(&c, 0, NX_OP_all_gather, 1, 0);
+  case_operator(&c, 0, NX_OP_wait, 0, 0);
+  case_items(&c);
+  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
+  assert_near(f.class_s[NXC_COST_COLLECTIVES], 1e-3, "collectives");
+  nxc_arena_free(arena);
+}
+
 /* 4 ranks, 2 on a host: group 0 is {0,1}, group 1 is {0,2}. */
 static void links_are_those_of_the_group(void **state) {
   (void)state;
@@ -281,6 +298,7 @@ static void deadlines_follow_steps(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nothing_costs_no_exchange),
       cmocka_unit_test(links_are_those_of_the_group),
       cmocka_unit_test(groups_may_be_near_and_far),
       cmocka_unit_test(routes_are_those_of_the_machine),

@@ -44,23 +44,6 @@ static void attention_is_its_products_and_scores(void **state) {
   nxc_arena_free(arena);
 }
 
-/* ---- collectives ---- */
-
-/* No link is asked for nothing: the operator alone is left. */
-static void nothing_costs_no_exchange(void **state) {
-  (void)state;
-  nxc_arena *arena = nxc_arena_new();
-  nxc_machine machine = machine_of(2);
-  case_plan c;
-  case_begin(&c, 4, 1, 1);
-  case_collective(&c, 0, NX_OP_all_gather, 1, 0);
-  case_operator(&c, 0, NX_OP_wait, 0, 0);
-  case_items(&c);
-  nxc_forecast f = nxc_forecast_step(&c.plan, &machine, arena);
-  assert_near(f.class_s[NXC_COST_COLLECTIVES], 1e-3, "collectives");
-  nxc_arena_free(arena);
-}
-
 /* Memory at 1e8 bytes/s up to 1e5 bytes, at 1e7 from 1e6 on. */
 static void operators_have_speeds_of_their_own(void **state) {
   static const nxc_rate_point slow[] = {{1, 5e7}}, fast[] = {{1, 1e9}};
@@ -111,7 +94,6 @@ int main(void) {
       cmocka_unit_test(attention_is_its_products_and_scores),
       cmocka_unit_test(operators_have_speeds_of_their_own),
       cmocka_unit_test(what_is_found_was_driven_far),
-      cmocka_unit_test(nothing_costs_no_exchange),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,7 +140,7 @@ nxc_repair nxc_binding_rename(nxc_binding *binding, const nxc_node *node, const 
 /* Options below a section that are not given, and might have been, are unknown. */
 void nxc_binding_doubt_section(nxc_binding *binding, const char *section, const nxc_node *node);
 
-const nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name);
+nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name);
 /* Whether an option of this name, or one below it, is given. */
 bool nxc_binding_is_given(const nxc_binding *binding, const char *name);
 const nxc_bound *nxc_binding_find_model(const nxc_binding *binding, const char *name);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name) {
+nxc_bound *nxc_binding_find(const nxc_binding *binding, const char *name) {
   const nxc_option_row *row = nxc_option_find(binding->dialect, name);
   return row ? &binding->options[row - binding->dialect->options] : NULL;
 }

@@ -26,7 +26,5 @@ void nxc_neox_expand_attention(nxc_binding *binding);
 void nxc_neox_check_partition(nxc_binding *binding);
 /* Where whole subjects are left to other files: says so once, and judges the rest as a part. */
 void nxc_neox_judge_as_part(nxc_binding *binding);
-/* An option of the binding, to be completed. */
-nxc_bound *nxc_neox_bound(nxc_binding *binding, const char *option);
 
 #endif

@@ -139,7 +139,7 @@ static int64_t count(hosts *all) {
 }
 
 static void give(nxc_binding *binding, const char *from, int64_t n_gpus) {
-  nxc_bound *target = nxc_neox_bound(binding, "global_num_gpus");
+  nxc_bound *target = nxc_binding_find(binding, "global_num_gpus");
   const nxc_bound *source = nxc_binding_find(binding, from);
   nxc_value *value = nxc_arena_alloc(binding->arena, sizeof *value);
   *value = (nxc_value){.kind = NXC_INT, .integer = n_gpus};

@@ -48,7 +48,7 @@ static bool is_entry(const nxc_value *entry) {
 
 /* [[["local", "global"], "all"]] becomes local, global, local, global, ... */
 void nxc_neox_expand_attention(nxc_binding *binding) {
-  nxc_bound *bound = nxc_neox_bound(binding, "attention_config");
+  nxc_bound *bound = nxc_binding_find(binding, "attention_config");
   const nxc_bound *layers = nxc_binding_find(binding, "num_layers");
   if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_LIST) return;
   bool known = layers->value != NULL && layers->value->kind == NXC_INT && layers->value->digits == NULL &&
@@ -84,7 +84,7 @@ void nxc_neox_check_partition(nxc_binding *binding) {
   static const char *const classes[] = {
       "EmbeddingPipe",      "ParallelTransformerLayerPipe", "NormPipe",
       "ParallelLinearPipe", "RWKVResidualLayerPipe",        "ParallelMambaResidualLayerPipe"};
-  nxc_bound *bound = nxc_neox_bound(binding, "pipe_partition_method");
+  nxc_bound *bound = nxc_binding_find(binding, "pipe_partition_method");
   if (bound == NULL || !bound->given || bound->value == NULL || bound->value->kind != NXC_STRING) return;
   const char *method = bound->value->text;
   if (strcmp(method, "parameters") == 0 || strcmp(method, "uniform") == 0) return;
