@@ -9,6 +9,7 @@
 #include "compiler/gen/fields.h"
 #include "compiler/gen/literal.h"
 #include "compiler/gen/settings.h"
+#include "compiler/gen/shared.h"
 #include "compiler/gen/values.h"
 
 #include <stdio.h>
@@ -189,12 +190,14 @@ int main(int argc, char **argv) {
   puts("/* Made from schema/ by compiler/gen; do not edit. */");
   puts("#include \"compiler/settings/catalogue.h\"\n");
   gen_prose_begin("nxc_catalogue_prose");
+  gen_shared_begin(catalogue.arena);
   write_settings(&catalogue);
   write_paths(&catalogue);
   gen_write_dialects(&catalogue);
   write_presets(&catalogue);
   write_rules(&catalogue);
   write_diagnostics(&catalogue);
+  gen_shared_end();
   gen_prose_end();
   nxc_arena_free(catalogue.arena);
   return EXIT_SUCCESS;

@@ -3,6 +3,7 @@
 
 #include "compiler/gen/check.h"
 #include "compiler/gen/literal.h"
+#include "compiler/gen/shared.h"
 #include "compiler/gen/values.h"
 
 #include <stdio.h>
@@ -34,12 +35,9 @@ bool gen_is_yes(const char *word) {
 
 void gen_field_texts(const char *name, char *const *texts, unsigned n_texts) {
   if (n_texts == 0) return;
-  printf(", .%s = (const char *const[]){", name);
-  for (unsigned i = 0; i < n_texts; i++) {
-    gen_write_text(texts[i]);
-    fputs(", ", stdout);
-  }
-  printf("}, .n_%s = %u", name, n_texts);
+  printf(", .%s = ", name);
+  gen_shared_texts(texts, n_texts);
+  printf(", .n_%s = %u", name, n_texts);
 }
 
 void gen_field_flag(const char *name, const char *word) {
@@ -48,8 +46,8 @@ void gen_field_flag(const char *name, const char *word) {
 
 void gen_field_literal(nxc_arena *arena, const char *name, nxc_type type, const char *text) {
   if (text == NULL) return;
-  printf(", .%s = &(const nxc_value)", name);
-  gen_write_value(gen_literal(arena, type, text));
+  printf(", .%s = ", name);
+  gen_shared_value(gen_literal(arena, type, text));
 }
 
 /* "VALUE in VERSION, VERSION" */
@@ -66,8 +64,7 @@ void gen_field_versioned(nxc_arena *arena, const char *name, nxc_type type, char
     for (; version != NULL && n_versions < 8; version = strtok_r(NULL, ", ", &rest))
       versions[n_versions++] = version;
     fputs("{.value = ", stdout);
-    fputs("&(const nxc_value)", stdout);
-    gen_write_value(gen_literal(arena, type, value));
+    gen_shared_value(gen_literal(arena, type, value));
     gen_field_texts("versions", versions, n_versions);
     fputs("}, ", stdout);
   }
