@@ -250,8 +250,9 @@ static void add_attention(const nxc_clock *c, nxc_passes *p) {
   if (z->kv_rank > 0) add_latent_products(c, p);
   else add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
   const nxc_passes core = *p;
-  if (c->traits.attention > 0) add_flash(c, p, 1 - z->sparse);
-  else add_scores(c, p, z->sequence, 1 - z->sparse);
+  double flash = z->flash * (1 - z->sparse);
+  if (flash > 0) add_flash(c, p, flash);
+  add_scores(c, p, z->sequence, 1 - z->sparse - flash);
   add_scores(c, p, z->sparse_keys, z->sparse);
   end_module(c, p, &core, "core_attn");
   add_product(c, p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);

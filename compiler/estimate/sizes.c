@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/estimate/sizes.h"
 
+#include "compiler/estimate/scores.h"
 #include "compiler/estimate/trained.h"
 #include "compiler/program/records/mixture.h"
 #include "compiler/program/records/read.h"
@@ -34,42 +35,6 @@ static double bytes_of(nx_dtype type) {
   return nx_dtype_bits(type) / 8.0;
 }
 
-/* Keys that a query reads of those that a layout lets live, in whole blocks. */
-static double keys_of_layout(const nxc_model *m, const nxc_attention_spec *attention, int64_t tokens) {
-  nxc_arena *arena = nxc_arena_new();
-  nxc_sparse_layout layout =
-      nxc_sparse_layout_make(arena, &m->sparsity, attention->sparse, attention->heads, tokens);
-  double live = 0;
-  for (int64_t i = 0; i < layout.n_layouts * layout.n_blocks * layout.n_words; i++)
-    live += __builtin_popcountll((unsigned long long)layout.bits[i]);
-  nxc_arena_free(arena);
-  return live / (double)(layout.n_layouts * layout.n_blocks) * (double)m->sparsity.block;
-}
-
-enum { MOST_BLOCKS = 1024 };
-
-/* Layouts of long sequences are not made: keys go on as they grow up to there. */
-static double sparse_keys(const nxc_model *m, const nxc_attention_spec *attention) {
-  int64_t most = MOST_BLOCKS * m->sparsity.block;
-  if (m->sequence <= most) return keys_of_layout(m, attention, m->sequence);
-  double half = keys_of_layout(m, attention, most / 2), all = keys_of_layout(m, attention, most);
-  return all + (all - half) / (double)(most / 2) * (double)(m->sequence - most);
-}
-
-static void read_sparsity(const nxc_model *m, nxc_sizes *z) {
-  double n = 0, keys = 0;
-  for (uint32_t i = 0; i < m->n_specs; i++) {
-    const nxc_attention_spec *attention = &m->specs[i].attention;
-    double layers = 0;
-    for (int64_t layer = 0; layer < m->layers; layer++) layers += m->spec_of[layer] == i;
-    if (attention->sparse == NXC_SPARSE_NONE || layers == 0) continue;
-    n += layers;
-    keys += layers * sparse_keys(m, attention);
-  }
-  z->sparse = n / z->layers;
-  z->sparse_keys = n > 0 ? keys / n : 0;
-}
-
 static void read_model(const nxc_model *m, nxc_sizes *z) {
   const nxc_layer_spec *layer = &m->specs[0];
   z->layers = (double)m->layers;
@@ -92,7 +57,6 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->tied = m->tied;
   z->hidden_dropout = layer->dropout > 0;
   z->attention_dropout = layer->attention.dropout > 0;
-  read_sparsity(m, z);
   if (m->mixture == NULL) return;
   z->mixtures = (double)nxc_model_mixtures(m);
   z->experts = (double)m->mixture->n_experts;
@@ -159,8 +123,6 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   z->fp8_rows = z->fp8 > 0 && nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, "rowwise");
   z->fp8_parameters = z->fp8 > 0 ? flag(s, NX_SETTING_PRECISION_FP8_PARAMETERS) : 0;
   z->loss_chunks = (double)nxc_int_or(s, NX_SETTING_LOSS_CHUNKS, 1);
-  z->flash = flag(s, NX_SETTING_ATTENTION_FLASH);
-  z->scores = z->sparse * z->sparse_keys + (z->flash > 0 ? 0 : (1 - z->sparse) * z->sequence);
 }
 
 static bool is_separate(const nxc_settings *s, const char *kernel) {
@@ -229,6 +191,7 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   read_sharding(t, settings, &z);
   read_recompute(&t->recomputation, &z);
   read_offload(settings, &z);
+  nxc_scores_read(t, settings, &z);
   nxc_trained_read(settings, &z);
   return z;
 }
@@ -245,15 +208,19 @@ static double network_parameters(const nxc_sizes *z, double width) {
   return (2 + z->gates) * z->hidden * width;
 }
 
-static double stage_layers(const nxc_training *t, uint32_t stage, double *mixtures) {
+static double stage_layers(const nxc_training *t, uint32_t stage, nxc_sizes *z) {
+  nxc_scores scores = {0};
   double layers = 0;
-  *mixtures = 0;
+  z->stage_mixtures = 0;
   for (uint32_t chunk = stage; chunk < t->layout.n_chunks; chunk += t->layout.pipeline) {
     int64_t first = nxc_training_layers_before(t, chunk), after = nxc_training_layers_before(t, chunk + 1);
     layers += (double)(after - first);
-    for (int64_t layer = first; layer < after; layer++)
-      *mixtures += nxc_model_layer(&t->model, layer)->ffn.mixture != NULL;
+    for (int64_t layer = first; layer < after; layer++) {
+      z->stage_mixtures += nxc_model_layer(&t->model, layer)->ffn.mixture != NULL;
+      nxc_scores_see(&t->model, z, layer, &scores);
+    }
   }
+  nxc_scores_sum_up(&scores, z);
   return layers;
 }
 
@@ -283,7 +250,7 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   *z = *sizes;
   z->first = stage == 0;
   z->last = stage + 1 == z->pipeline;
-  z->stage_layers = stage_layers(t, stage, &z->stage_mixtures);
+  z->stage_layers = stage_layers(t, stage, z);
   z->in_flight = in_flight(z, t, stage);
   z->parameters = 0;
   if (z->last && z->predicts > 0) add_predictions(t, z);
@@ -304,7 +271,8 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
 
 static bool is_alike(const nxc_sizes *a, const nxc_sizes *b) {
   return a->stage_layers == b->stage_layers && a->stage_mixtures == b->stage_mixtures &&
-         a->first == b->first && a->last == b->last;
+         a->first == b->first && a->last == b->last &&
+         a->sparse == b->sparse && a->flash == b->flash && a->scores == b->scores;
 }
 
 size_t nxc_sizes_of_stages(const nxc_sizes *sizes, const nxc_training *training, nxc_arena *arena,

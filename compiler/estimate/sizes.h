@@ -25,6 +25,9 @@ typedef struct nxc_sizes {
   nxc_adapters adapters; /* behind the named ones */
   const nxc_value *offload_modules; /* of which offload_activations is the share; NULL: of all */
   size_t n_offload_modules;
+  bool flash_all; /* but for layers that the pattern tells otherwise */
+  const nxc_value *flash_pattern; /* kinds of layers, over and over; NULL: all are alike */
+  size_t n_flash_pattern;
 } nxc_sizes;
 
 /* A size by its name in sizes.def: its place in the struct, or -1. */

@@ -154,6 +154,42 @@ static void test_fp8_gathers(void **unused) {
   near_to("4 and 1 bytes for 4 and 2", narrow, wide * 5 / 6, 0.02);
 }
 
+#define PATTERN MODEL "mesh.world=8 optimizer.zero_stage=1 attention.flash=true attention.flash_pattern="
+
+/* Of a pattern of kernels each layer has its own scores and time. */
+static void test_flash_pattern(void **unused) {
+  (void)unused;
+  outcome all = outcome_of("neox", "a100", PATTERN "[flash]"),
+          none = outcome_of("neox", "a100", PATTERN "[global]"),
+          half = outcome_of("neox", "a100", PATTERN "[flash,global]"),
+          third = outcome_of("neox", "a100", PATTERN "[flash,flash,global]");
+  near_to("half", half.memory.total, (all.memory.total + none.memory.total) / 2, 1e-9);
+  near_to("half", half.time.step_s, (all.time.step_s + none.time.step_s) / 2, 1e-9);
+  near_to("third", third.memory.total, (2 * all.memory.total + none.memory.total) / 3, 1e-9);
+  near_to("third", third.time.step_s, (2 * all.time.step_s + none.time.step_s) / 3, 1e-9);
+  const double scores = 2 * 2048. * 2048 * 16, sums = 4 * 2048. * 16;
+  near_to("scores", none.memory.total - all.memory.total, 24 * (scores - sums), 1e-9);
+  assert_true(none.time.step_s > all.time.step_s);
+}
+
+#define AT_WORK " recompute.granularity=full"
+#define SIX(kind) kind "," kind "," kind "," kind "," kind "," kind
+
+/* The layer at work is one that stores scores, if there is one; a stage has the kinds of its own layers. */
+static void test_flash_of_stages(void **unused) {
+  (void)unused;
+  outcome none = outcome_of("neox", "a100", PATTERN "[global]" AT_WORK),
+          half = outcome_of("neox", "a100", PATTERN "[flash,global]" AT_WORK),
+          all = outcome_of("neox", "a100", PATTERN "[flash]" AT_WORK);
+  near_to("layer at work", half.memory.total, none.memory.total, 1e-3);
+  near_to("scores of one layer", none.memory.total - all.memory.total, 2 * 2048. * 2048 * 16, 0.01);
+  const char *const stages = PATTERN "[" SIX("global") "," SIX("global") "," SIX("flash") "," SIX(
+      "flash") "] mesh.pipeline=2";
+  outcome apart = outcome_of("neox", "a100", stages),
+          alike = outcome_of("neox", "a100", PATTERN "[global] mesh.pipeline=2");
+  near_to("stage whose scores are stored", apart.memory.total, alike.memory.total, 1e-9);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_modules),
@@ -163,6 +199,8 @@ int main(void) {
       cmocka_unit_test(test_fp32),
       cmocka_unit_test(test_kept_bits),
       cmocka_unit_test(test_fp8_gathers),
+      cmocka_unit_test(test_flash_pattern),
+      cmocka_unit_test(test_flash_of_stages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
