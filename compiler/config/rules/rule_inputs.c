@@ -162,26 +162,31 @@ static const char *fill(nxc_rule_run *run, const char *text) {
   }
 }
 
-/* Whether it speaks of a setting that no option of the user's dialect says. */
-static bool is_foreign(nxc_rule_run *run, const char *text) {
+/* Whether it speaks of a setting that no option of the user's dialect says, or of a value that nothing gives.
+ */
+static bool is_beyond(nxc_rule_run *run, const char *text) {
   if (run->binding == NULL) return false;
   const nxc_dialect *dialect = run->binding->dialect;
   for (const char *open = text; (open = strchr(open, '{')) != NULL; open++) {
-    if (open[1] == '=') continue;
-    const char *name = nxc_arena_strndup(run->arena, open + 1, strcspn(open + 1, "}"));
-    const char *called = nxc_rule_name(run, &nxc_rule_parse(run, name)->names[0]);
-    if (strcmp(called, name) == 0 && nxc_option_find(dialect, called) == NULL) return true;
+    bool is_value = open[1] == '=';
+    const char *inside =
+        nxc_arena_strndup(run->arena, open + 1 + is_value, strcspn(open + 1 + is_value, "}"));
+    const nxc_expression *expression = nxc_rule_parse(run, inside);
+    const char *error, *called = is_value ? NULL : nxc_rule_name(run, &expression->names[0]);
+    if (is_value ? nxc_rule_evaluate(run, expression, &error) == NULL
+                 : strcmp(called, inside) == 0 && nxc_option_find(dialect, called) == NULL)
+      return true;
   }
   return false;
 }
 
-/* Of several remedies, which || divides, those that can be said in the user's dialect. */
+/* Of several remedies, which || divides, those that can be said in the user's dialect and are known. */
 static const char *fill_remedy(nxc_rule_run *run, const char *text) {
   const char *filled = NULL, *end;
   for (; text != NULL; text = end ? end + 4 : NULL) {
     end = strstr(text, " || ");
     const char *one = end ? nxc_arena_strndup(run->arena, text, (size_t)(end - text)) : text;
-    if (is_foreign(run, one)) continue;
+    if (is_beyond(run, one)) continue;
     one = fill(run, one);
     filled = filled ? nxc_arena_printf(run->arena, "%s, or %s", filled, one) : one;
   }
