@@ -73,6 +73,14 @@ expect 'names with epochs' 0 'step 24/24' $run named.bin --dir named
 (cd named/checkpoints && ls -d epoch-*) >out
 [ "$(tr '\n' ' ' <out)" = 'epoch-00-8 epoch-01-16 epoch-01-24 ' ] # of 114 samples an epoch
 report 'epochs are counted from 0' $? "$(cat out)"
+plan below checkpoint.every_steps=8 checkpoint.keep=1 'checkpoint.link_name="epoch-{epoch}/step/{step}"' model.sequence=128
+mkdir -p below/checkpoints/mine
+expect 'links in folders' 0 'step 24/24' $run below.bin --dir below
+(cd below/checkpoints && find . -type l -o -name 'epoch*' -o -name mine | sort) >out
+[ "$(tr '\n' ' ' <out)" = './epoch-1 ./epoch-1/step/24 ./mine ' ] && [ -e below/checkpoints/epoch-1/step/24/manifest.json ]
+report 'folders go with the last link in them' $? "$(cat out)"
+plan above 'checkpoint.link_name="a/../../b"'
+expect 'a name beside the folder' 1 'checkpoint.link_name makes no name' $run above.bin --dir above
 plan bad 'checkpoint.link_name="{nothing}"'
 expect 'a name that is none' 1 'checkpoint.link_name makes no name' $run bad.bin --dir bad
 
