@@ -219,9 +219,10 @@ static void resume(nxr_training *run, const nxr_resume *own) {
   nxr_checkpoint_resume(checkpoint, own, &run->done, &run->fault);
 }
 
-static nxr_resume other_of(const nx_plan *plan) {
-  const nx_run_names *names = plan->run_names;
-  return (nxr_resume){.directory = nx_plan_text(plan, names->load), .step = names->load_step,
+static nxr_resume other_of(const nxr_training *run) {
+  const nx_run_names *names = run->plan->run_names;
+  const char *load = nx_plan_text(run->plan, names->load);
+  return (nxr_resume){.directory = run->before[0] ? run->before : load, .step = names->load_step,
                       .weights_only = names->load_weights, .without_states = names->load_states == 0};
 }
 
@@ -236,7 +237,7 @@ static bool refer(nxr_training *run) {
                                    .writes = !nxr_only_evaluates(run)};
   if (!nxr_reference_open(&run->reference, &found, &run->fault)) return false;
   if (found) return true;
-  const nxr_resume other = other_of(run->plan);
+  const nxr_resume other = other_of(run);
   if (!load_base(run)) return false;
   bool loaded = false, adapts = nx_plan_string(run->plan, run->plan->run->adapter_config)[0] != '\0';
   if (other.directory[0] != '\0' && !adapts)
@@ -252,7 +253,7 @@ static bool begin(nxr_training *run) {
   const nx_run_names *names = run->plan->run_names;
   const nxr_resume own = {.directory = run->checkpoint.directory,
                           .step = nx_plan_text(run->plan, names->load)[0] == '\0' ? names->load_step : 0};
-  const nxr_resume other = other_of(run->plan);
+  const nxr_resume other = other_of(run);
   bool loaded = false, elsewhere = !nxr_manifest_has_base(run->plan); /* what is frozen is in no checkpoint */
   if (elsewhere && !load_weights(run)) return false;
   if (resumes(run)) resume(run, &own);
@@ -319,6 +320,15 @@ static bool count_steps(nxr_training *run) {
   return true;
 }
 
+/* The run's folder. */
+static bool prepare(nxr_training *run) {
+  bool own = nxr_checkpoint_begins_with_own(&run->checkpoint);
+  nxr_checkpoint_prepare(&run->checkpoint, own || resumes(run), &run->fault);
+  if (!nxr_training_agree(run)) return false;
+  if (own) nxr_checkpoint_set_aside(&run->checkpoint, resumes(run), run->before, &run->fault);
+  return nxr_training_agree(run);
+}
+
 bool nxr_training_load(nxr_training *run) {
   run->world->phase = "while data and weights are read";
   run->scale = nxr_loss_scale_begin(run->plan->run);
@@ -332,8 +342,7 @@ bool nxr_training_load(nxr_training *run) {
   nxr_exec_open(&run->exec, &run->machine, run->data, &run->fault);
   if (!nxr_training_agree(run)) return false;
   if (nxr_only_evaluates(run)) return refer(run) && load_evaluated(run);
-  nxr_checkpoint_prepare(&run->checkpoint, resumes(run), &run->fault);
-  if (!nxr_training_agree(run) || !refer(run) || !begin(run)) return false;
+  if (!prepare(run) || !refer(run) || !begin(run)) return false;
   if (!nxr_saves_open(run)) return false;
   const char *gradients = run->options->dump_gradients;
   if (gradients) nxr_checkpoint_prepare_gradients(&run->checkpoint, gradients, &run->fault);

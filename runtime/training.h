@@ -25,6 +25,8 @@ typedef struct nxr_training {
   nxr_replicas replicas;
   nxr_checkpoint checkpoint;
   char temporary[4096]; /* folder of temporary checkpoints */
+  char before[4096]; /* where what the run's own folder had is now, of which it begins with the weights; "":
+                        elsewhere */
   nxr_data *data;
   nxr_exec exec;
   nxr_evaluations evaluations;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint.h"
 
+#include "runtime/checkpoint/checkpoint_before.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_save.h"
 #include "runtime/checkpoint/checkpoint_write.h"
@@ -19,6 +20,30 @@ bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_f
   bool good = checkpoint->world->rank != 0 ||
               (nxr_folder_open(checkpoint->directory, elsewhere, resume, fault) &&
                (!checkpoint->temporary || nxr_folder_open_temporary(checkpoint->temporary, resume, fault)));
+  return nxr_world_all(checkpoint->world, good);
+}
+
+bool nxr_checkpoint_begins_with_own(const nxr_checkpoint *checkpoint) {
+  const nx_plan *plan = checkpoint->run.plan;
+  const nx_run_names *names = plan->run_names;
+  uint64_t own = names->load_weights && nx_plan_text(plan, names->checkpoints)[0] == '\0' &&
+                 nxr_before_is_own(checkpoint->directory, nx_plan_text(plan, names->load));
+  nxr_world_broadcast(checkpoint->world, &own, sizeof own);
+  return own;
+}
+
+bool nxr_checkpoint_set_aside(const nxr_checkpoint *checkpoint, bool resume, char from[NXR_PATH_BYTES],
+                              nxr_fault *fault) {
+  uint64_t n = 0;
+  bool moved = false, first = checkpoint->world->rank == 0;
+  bool good = !first || nxr_before_set_aside(checkpoint->directory, resume, &n, &moved, fault);
+  nxr_world_broadcast(checkpoint->world, &n, sizeof n);
+  nxr_before_path(checkpoint->directory, n, from, NXR_PATH_BYTES);
+  if (good && moved)
+    nxr_print(stderr, "nxrun: the checkpoints of %s are in %s now; this training has its own\n",
+              checkpoint->directory, from);
+  if (good && first && checkpoint->temporary && (moved || !resume))
+    good = nxr_folder_open_temporary(checkpoint->temporary, false, fault);
   return nxr_world_all(checkpoint->world, good);
 }
 

@@ -43,6 +43,13 @@ typedef struct nxr_checkpoint {
 /* Makes the run's folder, or looks at the one that exists: without `resume` one that has checkpoints is
  * refused. Temporary checkpoints go then. */
 bool nxr_checkpoint_prepare(const nxr_checkpoint *checkpoint, bool resume, nxr_fault *fault);
+/* Of a run that begins with the weights of its own folder, which was prepared as if it resumes: sets aside
+ * what is there (checkpoint_before.h), unless it is of the run that resumes. `from` becomes the folder that
+ * has them; it is left as it is where the plan names another. */
+bool nxr_checkpoint_set_aside(const nxr_checkpoint *checkpoint, bool resume, char from[4096],
+                              nxr_fault *fault);
+/* Whether the plan begins with the weights of the run's own folder; the same on all ranks. */
+bool nxr_checkpoint_begins_with_own(const nxr_checkpoint *checkpoint);
 /* Writes the state after `step` steps, and removes older ones beyond the plan's `keep`. A failure leaves the
  * earlier ones as they were. */
 bool nxr_checkpoint_save(const nxr_checkpoint *checkpoint, uint64_t step, nxr_fault *fault);

@@ -66,6 +66,27 @@ same 'which is the same' anew bare-anew 5
 plan weights checkpoint.load=whole checkpoint.weights_only=true run.seed=1234
 expect 'begins with weights alone' 0 'begins with the weights of whole/checkpoints/step-000008' \
   $run weights.bin --dir weights
+cp -r whole tuned
+plan tune checkpoint.load=tuned checkpoint.weights_only=true run.seed=1234
+expect 'in one folder, where what it had is set aside' 0 'the checkpoints of tuned are in tuned/before-1 now' \
+  $run tune.bin --dir tuned --stop-after 4
+diff -r whole/checkpoints tuned/before-1/checkpoints >out && diff whole/metrics.jsonl tuned/metrics.jsonl.1 >>out &&
+  [ "$(ls tuned/checkpoints)" = step-000004 ]
+report 'with nothing lost' $? "$(cat out)"
+expect 'and it resumes' 0 'resumes from tuned/checkpoints/step-000004' $run tune.bin --dir tuned --resume
+same 'its own, as in another folder' weights tuned 1
+expect 'or begins anew with that' 0 'begins with the weights of tuned/./before-2/checkpoints/step-000008' \
+  $run tune.bin --dir tuned/.
+[ "$(ls tuned/before-1/checkpoints tuned/before-2/checkpoints tuned/checkpoints | grep -c step-)" -eq 6 ]
+report 'all are there' $? "$(ls tuned/before-1/checkpoints tuned/before-2/checkpoints tuned/checkpoints)"
+plan first checkpoint.load=none checkpoint.weights_only=true
+expect 'a folder without checkpoints' 0 'none has no checkpoint: the training begins at step 0' $run first.bin --dir none --stop-after 4
+expect 'is gone on with' 0 'resumes from none/checkpoints/step-000004' $run first.bin --dir none --resume
+same 'as ever' whole none 1
+cp -r whole restarted
+plan again checkpoint.load=restarted checkpoint.weights_only=true run.seed=1234
+expect 'set aside by a start that may resume' 0 'begins with the weights of restarted/before-1/checkpoints/step-000008' \
+  $run again.bin --dir restarted --resume
 plan folder run.init_from=whole/checkpoints/step-000008
 expect 'as from a folder of weights' 0 'step 8/8' $run folder.bin --dir folder
 same 'which computes the same' weights folder 1
