@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands whose output can be computed: echo, printf, cat, seq, basename, dirname, pwd, expr. */
+/* Commands whose output can be computed: echo, printf, seq, basename, dirname, pwd, expr, and those of
+ * edit.c. */
 #include "compiler/config/front/shell/shell.h"
 
 #include <stdlib.h>
@@ -137,9 +138,15 @@ static bool print_formatted(nxc_shell *s, const call *c, nxc_text *output) {
 }
 
 static bool cat(nxc_shell *s, const call *c, nxc_text *output) {
-  if (s->input == NULL || c->n_words > 1) return false;
-  nxc_text_append(s->arena, output, s->input);
-  return nxc_shell_spend(s, output->n_bytes, c->at);
+  return nxc_shell_cat(s, c->words, c->n_words, c->at, output);
+}
+
+static bool copy(nxc_shell *s, const call *c, nxc_text *output) {
+  return nxc_shell_copy(s, c->words, c->n_words, c->at, output);
+}
+
+static bool sed(nxc_shell *s, const call *c, nxc_text *output) {
+  return nxc_shell_edit(s, c->words, c->n_words, c->at, output);
 }
 
 static bool integer(nxc_shell *s, const nxc_text *word, long long *value) {
@@ -231,9 +238,18 @@ static bool print_options(nxc_shell *s, const call *c, nxc_text *output) {
 static const struct {
   const char *name;
   bool (*print)(nxc_shell *s, const call *c, nxc_text *output);
-} printers[] = {{"echo", echo}, {"printf", print_formatted}, {"cat", cat},   {"seq", seq},
-                {"basename", path_part}, {"dirname", path_part}, {"expr", expr},
-                {"pwd", print_folder},   {"realpath", print_path}, {"readlink", print_path},
+} printers[] = {{"echo", echo},
+                {"printf", print_formatted},
+                {"cat", cat},
+                {"cp", copy},
+                {"sed", sed},
+                {"seq", seq},
+                {"basename", path_part},
+                {"dirname", path_part},
+                {"expr", expr},
+                {"pwd", print_folder},
+                {"realpath", print_path},
+                {"readlink", print_path},
                 {"getopt", print_options}};
 
 bool nxc_shell_prints(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at) {

@@ -244,6 +244,10 @@ bool nxc_shell_order_options(nxc_shell *s, const nxc_text *words, size_t n_words
                              nxc_text *output);
 /* -- output.c: echo, printf, seq and their like */
 bool nxc_shell_prints(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at);
+/* -- edit.c: cat, cp and sed; false: what it prints is not known */
+bool nxc_shell_cat(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at, nxc_text *output);
+bool nxc_shell_copy(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at, nxc_text *output);
+bool nxc_shell_edit(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at, nxc_text *output);
 
 /* -- folders.c */
 /* What is written for a folder, as text that stands for that of its own text; and a path of this text. */
