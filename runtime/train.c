@@ -93,12 +93,14 @@ static void report(nxr_training *run, const nxr_numbers *numbers, double seconds
 static void adapt(nxr_training *run, const nxr_numbers *numbers) {
   const nx_run *plan = run->plan->run;
   bool skipped = nxr_loss_scale_is_used(plan) && !isfinite(numbers->grad_norm);
-  if (nxr_loss_scale_next(&run->scale, plan, skipped)) return;
+  uint64_t n_samples = nx_plan_phase(run->plan, run->done - 1).global_batch;
+  if (nxr_loss_scale_next(&run->scale, plan, skipped, n_samples)) return;
   nxr_fault_set(
       &run->fault,
-      "step %llu: a gradient is no number, and the loss scale of %g is at its least; the run ends, and the "
-      "newest checkpoint stays as it is",
-      (unsigned long long)run->done, run->scale.factor);
+      "step %llu: a gradient is no number, and the loss scale of %g is %s; the run ends, and the newest "
+      "checkpoint stays as it is",
+      (unsigned long long)run->done, run->scale.factor,
+      plan->loss_scale_rules & NX_LOSS_SCALE_DYNAMIC ? "at its least" : "fixed");
 }
 
 static bool run_step(nxr_training *run, nxr_numbers *numbers) {

@@ -177,7 +177,8 @@ static bool check_merging(const nx_checker *check) {
 
 static bool check_loss_scale(const nx_checker *check) {
   const nx_run *run = check->plan->run;
-  const uint32_t rules = NX_LOSS_SCALE_DYNAMIC | NX_LOSS_SCALE_RENEWS | NX_LOSS_SCALE_ENDS;
+  const uint32_t rules =
+      NX_LOSS_SCALE_DYNAMIC | NX_LOSS_SCALE_RENEWS | NX_LOSS_SCALE_ENDS | NX_LOSS_SCALE_PLAIN;
   bool used = run->loss_scale != NX_NONE;
   if ((run->loss_scale_rules & ~rules) != 0 ||
       (used &&

@@ -135,7 +135,8 @@ _Static_assert(sizeof(nx_measure) == 32, "plan measure");
 enum {
   NX_LOSS_SCALE_DYNAMIC = 1,
   NX_LOSS_SCALE_RENEWS = 2, /* any good step begins the hysteresis anew, not only one that doubles it */
-  NX_LOSS_SCALE_ENDS = 4    /* where it would fall below its least the run ends */
+  NX_LOSS_SCALE_ENDS = 4, /* where it would fall below its least, or is fixed and would fall, the run ends */
+  NX_LOSS_SCALE_PLAIN = 8 /* falls with each overflow; windows begin behind the first good step */
 };
 
 /* Over what a loss is the mean of its tokens, where they do not weigh the same. */

@@ -46,21 +46,25 @@ static json_t *make_dataset(const nxr_fingerprint *dataset) {
 
 static json_t *make_scale(const nxr_manifest_run *run) {
   if (run->scale == NULL || !nxr_loss_scale_is_used(run->plan->run)) return NULL;
-  return json_pack("{s:f, s:I, s:I, s:I}", "factor", run->scale->factor, "good",
+  return json_pack("{s:f, s:I, s:I, s:I, s:I}", "factor", run->scale->factor, "good",
                    (json_int_t)run->scale->n_good, "left", (json_int_t)run->scale->n_left, "skipped",
-                   (json_int_t)run->scale->n_skipped);
+                   (json_int_t)run->scale->n_skipped, "samples", (json_int_t)run->scale->n_samples);
 }
 
 /* One without it begins anew. */
-static void read_scale(const json_t *manifest, nxr_loss_scale *scale) {
+static void read_scale(const json_t *manifest, const nxr_manifest_run *run) {
+  nxr_loss_scale *scale = run->scale;
   double factor;
-  json_int_t n_good, n_left, n_skipped;
+  json_int_t n_good, n_left, n_skipped, n_samples = -1;
   if (scale == NULL ||
-      json_unpack((json_t *)(uintptr_t)json_object_get(manifest, "loss_scale"), "{s:F, s:I, s:I, s:I}",
-                  "factor", &factor, "good", &n_good, "left", &n_left, "skipped", &n_skipped) != 0 ||
+      json_unpack((json_t *)(uintptr_t)json_object_get(manifest, "loss_scale"), "{s:F, s:I, s:I, s:I, s?I}",
+                  "factor", &factor, "good", &n_good, "left", &n_left, "skipped", &n_skipped, "samples",
+                  &n_samples) != 0 ||
       !(factor > 0) || n_good < 0 || n_left < 0 || n_skipped < 0)
     return;
-  *scale = (nxr_loss_scale){factor, (uint32_t)n_good, (uint32_t)n_left, (uint64_t)n_skipped};
+  if (n_samples < 0) n_samples = n_skipped * nx_plan_phase(run->plan, 0).global_batch;
+  *scale =
+      (nxr_loss_scale){factor, (uint32_t)n_good, (uint32_t)n_left, (uint64_t)n_skipped, (uint64_t)n_samples};
 }
 
 static json_t *make_plateau(const nxr_manifest_run *run) {
@@ -210,7 +214,7 @@ bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr
 bool nxr_manifest_check_run(const json_t *manifest, const char *folder, const nxr_manifest_run *run,
                             nxr_fault *fault) {
   if (!nxr_manifest_agrees(manifest, folder, run, fault)) return false;
-  read_scale(manifest, run->scale);
+  read_scale(manifest, run);
   read_plateau(manifest, run->plateau);
   if (run->score) nxr_manifest_score(manifest, run->score);
   read_began(manifest, (uint64_t)json_integer_value(json_object_get(manifest, "step")), run->optimizer_began);

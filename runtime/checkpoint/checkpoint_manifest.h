@@ -5,7 +5,7 @@
  *    "files": {name: {"bytes": n, "sum": hex}}, "settings": {path: value},
  *    "dataset": {"documents": n, "tokens": n, "sha256": hex},
  *    "score": {"loss": x, "evaluated": n}, "optimizer_began": n,
- *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n},
+ *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n, "samples": n},
  *    "plateau": {"best": x, "loss": x, "bad": n, "cooling": n, "reductions": n}}
  *
  * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset

@@ -15,7 +15,7 @@ typedef struct nxr_loss_scale {
   double factor;
   uint32_t n_good; /* steps since it changed, or a step was skipped */
   uint32_t n_left; /* skipped steps until it falls */
-  uint64_t n_skipped;
+  uint64_t n_skipped, n_samples; /* steps, and the samples in them */
 } nxr_loss_scale;
 
 static inline bool nxr_loss_scale_is_used(const nx_run *run) {
@@ -23,7 +23,8 @@ static inline bool nxr_loss_scale_is_used(const nx_run *run) {
 }
 
 nxr_loss_scale nxr_loss_scale_begin(const nx_run *run);
-/* After a step. False where it would have to fall below its least, and the plan ends the run then. */
-bool nxr_loss_scale_next(nxr_loss_scale *scale, const nx_run *run, bool skipped);
+/* After a step of these samples. False where the plan ends the run: an overflow of a factor that is fixed or
+ * at its least. */
+bool nxr_loss_scale_next(nxr_loss_scale *scale, const nx_run *run, bool skipped, uint64_t n_samples);
 
 #endif

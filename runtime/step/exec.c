@@ -235,15 +235,14 @@ static bool run_schedule(nxr_exec *exec, const nx_schedule *schedule, uint64_t s
   return true;
 }
 
-/* What a step of a batch that grows reads beside its data. Skipped steps move no schedule; they come at the
- * start. */
+/* What a step of a batch that grows reads beside its data. Skipped steps move no schedule. */
 static bool write_phase(nxr_exec *exec, const nx_phase *phase, uint64_t step, const nxr_loss_scale *scale,
                         nxr_fault *fault) {
   const nxr_machine *machine = exec->machine;
   const nx_run *run = machine->plan->run;
-  uint64_t skipped = scale->n_skipped * nx_plan_phase(machine->plan, 0).global_batch, left_out;
+  uint64_t left_out;
   nx_plan_skipped_before(machine->plan, step, &left_out);
-  int64_t seen = (int64_t)(nx_plan_samples_before(machine->plan, step) - left_out - skipped);
+  int64_t seen = (int64_t)(nx_plan_samples_before(machine->plan, step) - left_out - scale->n_samples);
   double factor = (nxr_loss_scale_is_used(run) ? scale->factor : 1) * phase->global_batch / run->global_batch;
   double voters = 1;
   if (run->counts_voters && exec->data && !nxr_data_voters(exec->data, exec->set, step, &voters, fault))

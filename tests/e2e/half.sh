@@ -33,6 +33,10 @@ plan sums 'tensor: 1' 2 "$half, grad_accumulation: fp16"
 # 2^24 overflows fp16 wherever a probability is near 1: it halves with every second step, then doubles with every third.
 plan falls 'tensor: 1' 2 "$half, loss_scale_initial: 268435456, loss_scale_window: 3, loss_scale_hysteresis: 2"
 plan ends 'tensor: 1' 2 "$half, loss_scale_initial: 268435456, loss_scale_min: 134217728, loss_scale_ends: true"
+plan stays 'tensor: 1' 2 "$half, loss_scale: 268435456"
+plan stops 'tensor: 1' 2 "$half, loss_scale: 268435456, loss_scale_ends: true"
+# As DeepSpeed without ZeRO: each overflow halves, and four good steps behind one double.
+plan plain 'tensor: 1' 1 "$half, loss_scale_initial: 2097152, loss_scale_window: 3, loss_scale_hysteresis: 2, loss_scale_plain: true" 0
 plan fixed 'tensor: 1' 1 "$half, loss_scale: 1024"
 
 # field FOLDER STEP NAME
@@ -82,4 +86,15 @@ diff falls.bits again.bits >out
 report 'has the bits and the scales of the run that did not' $?
 expect 'at its least the run ends' 1 'loss scale of 1.34218e+08 is at its least' "$mpiexec" -n 2 "$nxrun" ends.bin \
   --dir ends
+expect 'a fixed one too large skips each step' 0 'step 12/12 .*12 skipped' "$mpiexec" -n 2 "$nxrun" stays.bin --dir stays
+expect 'or ends the run at the first' 1 'step 1: .*loss scale of 2.68435e+08 is fixed; the run ends' "$mpiexec" -n 2 \
+  "$nxrun" stops.bin --dir stops
+expect 'a scale without hysteresis' 0 'step 12/12' "$nxrun" plain.bin --dir plain
+awk 'match($0, /"loss_scale":[0-9.e+]*/) { scale = substr($0, RSTART + 13, RLENGTH - 13) + 0
+    match($0, /"skipped":[0-9]*/); skipped = substr($0, RSTART + 10, RLENGTH - 10) + 0
+    if (NR > 1 && scale != wanted) { print NR, scale, wanted; bad = 1 }
+    over = skipped > before; falls += over; before = skipped; good = over ? 0 : good + 1
+    wanted = over ? scale / 2 : good == 4 ? scale * 2 : scale; rises += wanted > scale; if (good == 4) good = 1 }
+  END { exit bad || NR != 12 || falls < 2 || rises < 1 }' plain/metrics.jsonl >out
+report 'halves with each overflow, and doubles one step later than the window' $?
 echo "1..$n"

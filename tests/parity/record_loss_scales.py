@@ -4,10 +4,12 @@
 
 usage: record_loss_scales.py FOLDER    writes recorded/loss_scales.txt
 
-FOLDER holds loss_scaler.py (deepspeed/runtime/fp16) and grad_scaler.py (megatron/core/optimizer). Each line of the record:
-the system, initial, least, window, hysteresis, whether good steps renew the hysteresis, the steps (o good, x overflow, to
-the end of the run where DeepSpeed raises), and log2 of the scale behind each.
+FOLDER holds loss_scaler.py, fused_optimizer.py and unfused_optimizer.py (deepspeed/runtime/fp16, before 0.17.1: the
+version that GPT-NeoX asks for) and grad_scaler.py (megatron/core/optimizer). Each line of the record: the system (plain:
+DeepSpeed without ZeRO), initial, least, window, hysteresis, whether good steps renew the hysteresis, the steps (o good, x
+overflow, to the end of the run where DeepSpeed raises), and log2 of the scale behind each.
 """
+import ast
 import math
 import pathlib
 import random
@@ -50,6 +52,21 @@ def of_deepspeed(deepspeed, steps, initial, least, window, hysteresis, renews):
     return scales
 
 
+def of_plain(optimizer, steps, initial, least, window):
+    """FP16_Optimizer and FP16_UnfusedOptimizer keep a scale of their own; both must agree."""
+    taken = ast.parse(optimizer.read_text())
+    update = next(node for node in ast.walk(taken) if getattr(node, "name", "") == "_update_scale")
+    names = {"logger": types.SimpleNamespace(info=lambda *a: None)}
+    exec(compile(ast.Module([update], []), str(optimizer), "exec"), names)
+    scaler = types.SimpleNamespace(dynamic_loss_scale=True, cur_scale=initial, scale_factor=2.0, min_loss_scale=least,
+                                   scale_window=window, last_overflow_iter=-1, cur_iter=0, verbose=False)
+    scales = []
+    for step in steps:
+        names["_update_scale"](scaler, step == "x")
+        scales.append(scaler.cur_scale)
+    return scales
+
+
 def of_megatron(megatron, steps, initial, least, window, hysteresis):
     scaler = megatron.DynamicGradScaler.__new__(megatron.DynamicGradScaler)
     scaler._scale = torch.tensor([initial], dtype=torch.double)
@@ -81,6 +98,10 @@ def main():
             for renews in (0, 1):
                 cases.append(("deepspeed", renews,
                               of_deepspeed(deepspeed, steps, initial, least, window, hysteresis, bool(renews))))
+            fused, unfused = (of_plain(folder / name, steps, initial, least, window)
+                              for name in ("fused_optimizer.py", "unfused_optimizer.py"))
+            assert fused == unfused
+            cases.append(("plain", 0, fused))
             for system, renews, scales in cases:
                 powers = " ".join(str(int(math.log2(scale))) for scale in scales)
                 lines.append(f"{system} {initial!r} {least!r} {window} {hysteresis} {renews} {steps} {powers}\n")

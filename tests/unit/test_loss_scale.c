@@ -22,12 +22,12 @@ static int follow(const nx_run *run, const char *steps, char *powers) {
   for (char *rest, *word = strtok_r(powers, " \n", &rest); word != NULL;
        word = strtok_r(NULL, " \n", &rest), n++) {
     n_skipped += steps[n] == 'x';
-    assert_true(nxr_loss_scale_next(&scale, run, steps[n] == 'x'));
+    assert_true(nxr_loss_scale_next(&scale, run, steps[n] == 'x', 4));
     assert_true(scale.factor == ldexp(1, atoi(word)));
-    assert_true(scale.n_skipped == n_skipped);
+    assert_true(scale.n_skipped == n_skipped && scale.n_samples == 4 * n_skipped);
   }
   bool ended = steps[n] != '\0'; /* the recorded run raised there */
-  if (ended) assert_false(nxr_loss_scale_next(&scale, run, steps[n] == 'x'));
+  if (ended) assert_false(nxr_loss_scale_next(&scale, run, steps[n] == 'x', 4));
   return n;
 }
 
@@ -47,10 +47,11 @@ static void scales_are_those_of_others(void **state) {
         7);
     if (renews) run.loss_scale_rules |= NX_LOSS_SCALE_RENEWS;
     if (strcmp(system, "deepspeed") == 0) run.loss_scale_rules |= NX_LOSS_SCALE_ENDS;
+    if (strcmp(system, "plain") == 0) run.loss_scale_rules |= NX_LOSS_SCALE_ENDS | NX_LOSS_SCALE_PLAIN;
     n_steps += follow(&run, steps, line + at);
   }
   fclose(file);
-  assert_true(n_runs >= 30 && n_steps > 3000);
+  assert_true(n_runs >= 48 && n_steps > 3000);
 }
 
 static void a_fixed_one_stays(void **state) {
@@ -61,14 +62,23 @@ static void a_fixed_one_stays(void **state) {
                       .loss_scale_window = 1,
                       .loss_scale_hysteresis = 1};
   nxr_loss_scale scale = nxr_loss_scale_begin(&run);
-  for (int step = 0; step < 6; step++) assert_true(nxr_loss_scale_next(&scale, &run, step % 2 == 1));
+  for (int step = 0; step < 6; step++) assert_true(nxr_loss_scale_next(&scale, &run, step % 2 == 1, 8));
   assert_true(scale.factor == 128 && scale.n_skipped == 3);
+}
+
+static void a_fixed_one_may_end_the_run(void **state) {
+  (void)state;
+  const nx_run run = {.loss_scale = 1, .loss_scale_initial = 128, .loss_scale_rules = NX_LOSS_SCALE_ENDS};
+  nxr_loss_scale scale = nxr_loss_scale_begin(&run);
+  assert_true(nxr_loss_scale_next(&scale, &run, false, 8));
+  assert_false(nxr_loss_scale_next(&scale, &run, true, 8));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scales_are_those_of_others),
       cmocka_unit_test(a_fixed_one_stays),
+      cmocka_unit_test(a_fixed_one_may_end_the_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,8 @@ void nxc_emit_run(nxc_emitter *e) {
       .loss_scale_hysteresis = scale->hysteresis,
       .loss_scale_rules = (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) |
                           (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
-                          (scale->ends ? NX_LOSS_SCALE_ENDS : 0)};
+                          (scale->ends ? NX_LOSS_SCALE_ENDS : 0) |
+                          (scale->plain ? NX_LOSS_SCALE_PLAIN : 0)};
   if (run.documents && t->data.end_of_document >= 0) run.end_of_document = (uint32_t)t->data.end_of_document;
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }

@@ -12,6 +12,7 @@ static nxc_loss_scale read_loss_scale(const nxc_settings *s) {
                           .dynamic = dynamic,
                           .renews = nxc_flag(s, NX_SETTING_PRECISION_LOSS_SCALE_RENEWS),
                           .ends = nxc_flag(s, NX_SETTING_PRECISION_LOSS_SCALE_ENDS),
+                          .plain = nxc_flag(s, NX_SETTING_PRECISION_LOSS_SCALE_PLAIN),
                           .initial = nxc_number(s, dynamic ? NX_SETTING_PRECISION_LOSS_SCALE_INITIAL
                                                            : NX_SETTING_PRECISION_LOSS_SCALE),
                           .least = nxc_number(s, NX_SETTING_PRECISION_LOSS_SCALE_MIN),

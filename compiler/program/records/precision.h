@@ -8,7 +8,7 @@
 #include "schema/plan.h"
 
 typedef struct nxc_loss_scale { /* as in nx_run */
-  bool used, dynamic, renews, ends;
+  bool used, dynamic, renews, ends, plain;
   double initial, least;
   uint32_t window, hysteresis;
 } nxc_loss_scale;
