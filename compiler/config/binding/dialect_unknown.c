@@ -198,76 +198,143 @@ static const char *report_foreign(nxc_binding *binding, const nxc_node *node, co
   return word->here && severity == NXC_SEVERITY_ERROR ? take_for(binding, node, word->here) : NULL;
 }
 
-const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
-  const nxc_node *node = binding->unknown[index].node;
-  const char *name = binding->unknown[index].name;
-  nxc_arena *arena = binding->arena;
-  if (binding->own_keys != NULL && nxc_key_patterns_match(binding->own_keys, name)) return NULL;
-  if (node->reader != NULL) return NULL;
-  if (binding->program != NULL && nxc_program_row_has(binding->program, name)) return NULL;
-  if (binding->relative != NULL && nxc_relative_has(binding->relative, name)) return NULL;
-  if (binding->program != NULL && nxc_program_row_has_any(binding->program)) {
-    report(binding, node, NXC_SEVERITY_NOTE, NULL, name,
-           ": the program that the script starts may have it");
-    return NULL;
-  }
-  const char *section = index < SUGGESTIONS_MAX ? misspelt_section(binding, node, name) : NULL;
-  if (section != NULL) {
-    report_misspelt(binding, node, name, section, is_certain(binding, name));
-    return take_for(binding, node, section);
-  }
-  if (nxc_node_is_read(node)) {
-    if (node->kind == NXC_NODE_MAP) doubt_inside(binding, node, name);
-    return NULL;
-  }
-  bool grown = binding->relative != NULL && !binding->relative->past;
-  bool shares = binding->document->part || grown || binding->own_program ||
-                (binding->program != NULL && binding->program->use == NXC_PROGRAM_SHARES);
-  bool open = shares || nxc_section_is_open(binding->strict_sections, name);
-  if (nxc_binding_report_past(binding, node, name, open)) return NULL;
-  if (index >= SUGGESTIONS_MAX) {
-    report(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR, remove_it, name, "");
-    return NULL;
-  }
-  const char *empty = empty_section_above(binding, node, name);
-  if (empty != NULL) {
-    report(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "indent it below %s:", empty), name,
-           nxc_arena_printf(arena, "; it belongs to the section %s above, which is empty", empty));
-    return NULL;
-  }
+/* -- what an unknown key may be -------------------------------------------------------------------------- */
+
+typedef struct unknown_key {
+  nxc_binding *binding;
+  const nxc_node *node;
+  const char *name;
+  bool shares; /* others than this dialect read the file too */
+  bool open, suggests;
+  nxc_severity severity;
+  const char *section; /* that was meant, and is read as if it stood there */
+} unknown_key;
+
+static bool is_known_to_another(unknown_key *key) {
+  const nxc_binding *binding = key->binding;
+  return (binding->own_keys != NULL && nxc_key_patterns_match(binding->own_keys, key->name)) ||
+         key->node->reader != NULL ||
+         (binding->program != NULL && nxc_program_row_has(binding->program, key->name)) ||
+         (binding->relative != NULL && nxc_relative_has(binding->relative, key->name));
+}
+
+static bool is_perhaps_the_programs(unknown_key *key) {
+  if (key->binding->program == NULL || !nxc_program_row_has_any(key->binding->program)) return false;
+  report(key->binding, key->node, NXC_SEVERITY_NOTE, NULL, key->name,
+         ": the program that the script starts may have it");
+  return true;
+}
+
+static bool is_misspelt_section(unknown_key *key) {
+  const char *section =
+      key->suggests ? misspelt_section(key->binding, key->node, key->name) : NULL;
+  if (section == NULL) return false;
+  report_misspelt(key->binding, key->node, key->name, section, is_certain(key->binding, key->name));
+  key->section = take_for(key->binding, key->node, section);
+  return true;
+}
+
+static bool is_read_by_interpolation(unknown_key *key) {
+  if (!nxc_node_is_read(key->node)) return false;
+  if (key->node->kind == NXC_NODE_MAP) doubt_inside(key->binding, key->node, key->name);
+  return true;
+}
+
+static bool is_of_the_past(unknown_key *key) {
+  return nxc_binding_report_past(key->binding, key->node, key->name, key->open);
+}
+
+static bool is_one_of_many(unknown_key *key) {
+  if (key->suggests) return false;
+  report(key->binding, key->node, key->severity, remove_it, key->name, "");
+  return true;
+}
+
+static bool is_not_indented(unknown_key *key) {
+  nxc_arena *arena = key->binding->arena;
+  const char *empty = empty_section_above(key->binding, key->node, key->name);
+  if (empty == NULL) return false;
+  report(key->binding, key->node, NXC_SEVERITY_ERROR, nxc_arena_printf(arena, "indent it below %s:", empty),
+         key->name,
+         nxc_arena_printf(arena, "; it belongs to the section %s above, which is empty", empty));
+  return true;
+}
+
+static bool find_foreign(const unknown_key *key, nxc_foreign_word *word) {
+  bool map = key->node->kind == NXC_NODE_MAP;
+  return nxc_foreign_word_find(key->binding->dialect, key->binding->version, key->name, map, word);
+}
+
+/* Of several words another system's own is likelier than a word of this one that is only near. */
+static bool is_misspelt(unknown_key *key) {
+  nxc_binding *binding = key->binding;
+  const char *meant = known_misspelling(binding->dialect, key->name);
+  const char *near = meant ? NULL : nearest_beside(binding, key->name);
   nxc_foreign_word word = {0};
-  bool map = node->kind == NXC_NODE_MAP;
-  bool foreign = nxc_foreign_word_find(binding->dialect, binding->version, name, map, &word);
-  const char *meant = known_misspelling(binding->dialect, name);
-  const char *near = meant ? NULL : nearest_beside(binding, name);
-  if (near != NULL && word.here != NULL && strpbrk(name, "-_") != NULL && !same_folded(near, name))
-    return report_foreign(binding, node, name, NXC_SEVERITY_ERROR, &word);
+  if (near != NULL && strpbrk(key->name, "-_") != NULL && !same_folded(near, key->name) &&
+      find_foreign(key, &word) && word.here != NULL) {
+    key->section = report_foreign(binding, key->node, key->name, NXC_SEVERITY_ERROR, &word);
+    return true;
+  }
   if (meant == NULL) meant = near;
-  if (meant != NULL) {
-    report_misspelt(binding, node, name, meant, near == NULL || is_certain(binding, name));
-    return take_for(binding, node, meant);
-  }
+  if (meant == NULL) return false;
+  report_misspelt(binding, key->node, key->name, meant, near == NULL || is_certain(binding, key->name));
+  key->section = take_for(binding, key->node, meant);
+  return true;
+}
+
+static bool is_in_the_wrong_section(unknown_key *key) {
+  nxc_binding *binding = key->binding;
   bool alone;
-  const char *elsewhere = same_key_elsewhere(binding->dialect, name, &alone);
-  if (elsewhere != NULL) {
-    const char *more = nxc_arena_printf(arena, "; there is %s", elsewhere);
-    report_with(binding, node, open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
-                nxc_arena_printf(arena, "move it to %s", elsewhere),
-                nxc_binding_rename(binding, node, name, elsewhere, alone && !open), name, more);
-    return open ? NULL : take_for(binding, node, elsewhere);
-  }
-  nxc_severity severity = open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
-  if (foreign) return report_foreign(binding, node, name, severity, &word);
-  const nxc_relative *relative = binding->relative;
-  const char *own = relative ? nxc_relative_nearest(arena, relative, name) : NULL;
-  if (own != NULL) {
-    report_misspelt(binding, node, name, own, true);
-    return NULL;
-  }
-  const char *more = relative ? nxc_arena_printf(arena, "; nor has %s it", relative->name)
-                     : shares ? "; no option of a training, nor of the program as far as it is known"
-                     : open ? "; nothing reads it, unless a module of your own does"
-                            : "";
-  report(binding, node, severity, remove_it, name, more);
-  return NULL;
+  const char *elsewhere = same_key_elsewhere(binding->dialect, key->name, &alone);
+  if (elsewhere == NULL) return false;
+  report_with(binding, key->node, key->severity, nxc_arena_printf(binding->arena, "move it to %s", elsewhere),
+              nxc_binding_rename(binding, key->node, key->name, elsewhere, alone && !key->open), key->name,
+              nxc_arena_printf(binding->arena, "; there is %s", elsewhere));
+  if (!key->open) key->section = take_for(binding, key->node, elsewhere);
+  return true;
+}
+
+static bool is_foreign(unknown_key *key) {
+  nxc_foreign_word word = {0};
+  if (!find_foreign(key, &word)) return false;
+  key->section = report_foreign(key->binding, key->node, key->name, key->severity, &word);
+  return true;
+}
+
+static bool is_misspelt_of_a_fork(unknown_key *key) {
+  const nxc_relative *relative = key->binding->relative;
+  const char *own = relative ? nxc_relative_nearest(key->binding->arena, relative, key->name) : NULL;
+  if (own == NULL) return false;
+  report_misspelt(key->binding, key->node, key->name, own, true);
+  return true;
+}
+
+static bool is_unheard_of(unknown_key *key) {
+  const nxc_relative *relative = key->binding->relative;
+  const char *more = relative ? nxc_arena_printf(key->binding->arena, "; nor has %s it", relative->name)
+                     : key->shares ? "; no option of a training, nor of the program as far as it is known"
+                     : key->open   ? "; nothing reads it, unless a module of your own does"
+                                   : "";
+  report(key->binding, key->node, key->severity, remove_it, key->name, more);
+  return true;
+}
+
+/* The first that it is decides; those before is_of_the_past need not be mistakes. */
+static bool (*const guesses[])(unknown_key *) = {
+    is_known_to_another, is_perhaps_the_programs, is_misspelt_section,     is_read_by_interpolation,
+    is_of_the_past,      is_one_of_many,          is_not_indented,         is_misspelt,
+    is_in_the_wrong_section, is_foreign,          is_misspelt_of_a_fork,   is_unheard_of,
+};
+
+const char *nxc_binding_report_unknown(nxc_binding *binding, size_t index) {
+  unknown_key key = {binding, binding->unknown[index].node, binding->unknown[index].name};
+  bool grown = binding->relative != NULL && !binding->relative->past;
+  key.shares = binding->document->part || grown || binding->own_program ||
+               (binding->program != NULL && binding->program->use == NXC_PROGRAM_SHARES);
+  key.open = key.shares || nxc_section_is_open(binding->strict_sections, key.name);
+  key.severity = key.open ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
+  key.suggests = index < SUGGESTIONS_MAX;
+  for (size_t i = 0; !guesses[i](&key); i++) continue;
+  return key.section;
 }
