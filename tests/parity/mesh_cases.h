@@ -55,6 +55,10 @@ static const struct family {
          SET("precision.optimizer_state", "bf16"),
      zero_rules, 2, true, &dp2},
     {"rule-muon", RULE("muon") MUON, zero_rules, 2, true, &dp2},
+    {"rule-muon-shards",
+     RULE("muon") MUON SET("optimizer.matrix_parts", "2") SET("optimizer.rounded_momentum", "all")
+         SET("precision.optimizer_state", "bf16") SET("optimizer.joined", "[qkv,gate_up]"),
+     zero_rules, 2, true, &dp2},
     {"rule-soap", RULE("soap"), soap_alike, 3, true, &dp2},
     {"rule-soap-parts", RULE("soap"), soap_parts + 1, 1, true, soap_parts},
     {"rule-soap-experts",
@@ -68,6 +72,9 @@ static const struct family {
      tensor_few, 2},
     {"muon-blockwise", MUON SET("optimizer.name", "muon") SET("optimizer.blockwise", "true"), tensor_few + 1,
      1, false, tensor_few},
+    {"muon-blockwise-shards",
+     MUON SET("optimizer.name", "muon") SET("optimizer.blockwise", "true") SET("optimizer.matrix_parts", "3"),
+     tensor_few + 1, 1, false, tensor_few},
     {"novograd", SET("optimizer.name", "novograd"), tensor_few, 2},
     {"sm3", SET("optimizer.name", "sm3") SET("optimizer.momentum", "0.9"), tensor_few, 2},
     {"adafactor", SET("optimizer.name", "adafactor"), tensor_few, 2},
@@ -76,6 +83,10 @@ static const struct family {
      MUON SET("optimizer.name", "muon") SET("optimizer.joined", "[expert_gate_up]")
          SET("optimizer.matrix_routers", "true") MIXTURE("2"),
      few_expert_meshes, 3},
+    {"muon-expert-shards",
+     MUON SET("optimizer.name", "muon") SET("optimizer.expert_parts", "4") SET("optimizer.matrix_parts", "2")
+         SET("optimizer.stacked_scale", "true") MIXTURE("2"),
+     soap_experts, 2},
     {"groups",
      SET("optimizer.decoupled_lr", "3e-3") SET("optimizer.weight_decay_growth", "linear")
          SET("optimizer.start_weight_decay", "0.01"),
