@@ -143,12 +143,26 @@ static void read_kernels(const nxc_settings *s, nxc_sizes *z) {
   z->separate_residual = is_separate(s, "residual");
 }
 
+/* Where a system's own are not known they are of DeepSpeed's size. */
+static void read_buffers(const nxc_settings *s, nxc_sizes *z) {
+  size_t n = 0;
+  const nxc_value *given =
+      nxc_has(s, NX_SETTING_REDUCE_BUFFERS) ? nxc_list(s, NX_SETTING_REDUCE_BUFFERS, &n) : NULL;
+  double usual = z->bucket > 0 ? z->bucket : 5e8;
+  z->buffered = n > 0 ? (double)given[0].integer : usual;
+  z->copied_to_sum = n > 1 ? (double)given[1].integer : usual;
+  z->sums_whole = flag(s, NX_SETTING_REDUCE_WHOLE);
+  z->live = nxc_number(s, NX_SETTING_GATHER_LIVE_ELEMENTS);
+  z->updated = (double)nxc_int_or(s, NX_SETTING_OPTIMIZER_GROUP_ELEMENTS, INT64_MAX);
+}
+
 static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_sizes *z) {
   const nxc_sharding *sharding = &t->sharding;
   double of_stage = z->data * z->context, experts = z->world / (z->pipeline * z->expert * z->expert_tensor);
   z->zero = sharding->stage;
   z->reshards = sharding->reshard_after_forward;
   z->bucket = (double)sharding->bucket_elements;
+  read_buffers(s, z);
   z->reduce_once = flag(s, NX_SETTING_REDUCE_ONCE);
   z->overlap_reduce = sharding->overlap_reduce;
   z->overlap_gather = sharding->overlap_gather;
@@ -174,6 +188,7 @@ static void read_recompute(const nxc_recomputation *r, nxc_sizes *z) {
 
 static void read_offload(const nxc_settings *s, nxc_sizes *z) {
   z->offload_optimizer = nxc_number(s, NX_SETTING_OFFLOAD_OPTIMIZER);
+  z->in_turns = flag(s, NX_SETTING_OFFLOAD_IN_TURNS);
   z->offload_parameters = z->zero >= 3 ? flag(s, NX_SETTING_OFFLOAD_PARAMETERS) : 0;
   z->offload_activations = nxc_number(s, NX_SETTING_OFFLOAD_ACTIVATIONS);
   if (nxc_has(s, NX_SETTING_OFFLOAD_MODULES))

@@ -22,7 +22,7 @@ static void add_gathers(const nxc_clock *c, nxc_passes *p, double elements, nxc_
   const nxc_sizes *z = c->z;
   if (z->zero < 3 || group.size <= 1) return;
   double gather = nxc_gather_s(c->machine, group, fmin(2, z->param_bytes) * elements);
-  double scatter = nxc_gather_s(c->machine, group, z->reduce_bytes * elements);
+  double scatter = (1 + c->traits.sums_whole) * nxc_gather_s(c->machine, group, z->reduce_bytes * elements);
   double copied = c->traits.copies_gathered * elements;
   double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * copied);
   double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * copied) + (z->reshards ? copy : 0);
@@ -47,7 +47,8 @@ static double copies_s(const nxc_clock *c, double hidden_s) {
   return often * fmax(both * (1 - c->device->hidden_sums * c->traits.hides_reduce), both - hidden_s);
 }
 
-/* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
+/* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. ZeRO 2 sums those of each
+ * micro-batch beneath its backward pass. */
 static double reduce_s(const nxc_clock *c, double hidden_s) {
   const nxc_sizes *z = c->z;
   double bytes = z->trained * z->grad_bytes * z->parameters,
@@ -57,8 +58,10 @@ static double reduce_s(const nxc_clock *c, double hidden_s) {
       nxc_gather_s(c->machine, c->data, bytes) + nxc_gather_s(c->machine, c->expert_data, experts);
   double gather = reduce * (z->fp8_parameters > 0 ? 1 : z->param_bytes) / z->grad_bytes;
   if (z->zero == 0) gather = reduce;
-  double exposed = reduce * (1 - c->traits.hides_reduce) + gather * (1 - c->traits.hides_gather);
-  return fmax(exposed, reduce + gather - hidden_s);
+  else reduce *= 1 + c->traits.sums_whole;
+  double sums = reduce * (1 - c->traits.hides_reduce), gathers = gather * (1 - c->traits.hides_gather);
+  double before = z->zero == 2 && z->reduce_once == 0 ? z->micro_batches - 1 : 0;
+  return before * fmax(sums, reduce - hidden_s) + fmax(sums + gathers, reduce + gather - hidden_s);
 }
 
 static double update_s(const nxc_clock *c) {
@@ -81,12 +84,15 @@ static double copies_to_host_s(const nxc_clock *c, bool back) {
   return bytes / c->device->host_bandwidth;
 }
 
-/* Gradients go there in fp32 and parameters come back; the host's processors move what the update moves. */
+/* Gradients go there in fp32, those of earlier micro-batches in their own type and back again, and parameters
+ * come back; the host's processors move what the update moves. */
 static double host_update_s(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
-  double bytes = 4 + z->param_bytes + c->traits.update_bytes;
-  return z->offload_optimizer * z->trained * bytes * elements / c->device->host_bandwidth;
+  double turns = z->in_turns > 0 ? z->parameters + z->expert_parameters : elements;
+  double gradients = 4 + c->traits.host_sums * (z->micro_batches - 1) * 2 * z->param_bytes;
+  double bytes = gradients * turns + (z->param_bytes + c->traits.update_bytes) * elements;
+  return z->offload_optimizer * z->trained * bytes / c->device->host_bandwidth;
 }
 
 /* ---- a step ---- */
