@@ -3,6 +3,7 @@
 
 #include "compiler/estimate/scores.h"
 #include "compiler/estimate/trained.h"
+#include "compiler/program/pipeline/play.h"
 #include "compiler/program/records/mixture.h"
 #include "compiler/program/records/read.h"
 
@@ -227,7 +228,8 @@ static double stage_layers(const nxc_training *t, uint32_t stage, nxc_sizes *z) 
   nxc_scores scores = {0};
   double layers = 0;
   z->stage_mixtures = 0;
-  for (uint32_t chunk = stage; chunk < t->layout.n_chunks; chunk += t->layout.pipeline) {
+  for (uint32_t chunk = 0; chunk < t->layout.n_chunks; chunk++) {
+    if (nxc_layout_stage_of(&t->layout, chunk) != stage) continue;
     int64_t first = nxc_training_layers_before(t, chunk), after = nxc_training_layers_before(t, chunk + 1);
     layers += (double)(after - first);
     for (int64_t layer = first; layer < after; layer++) {
@@ -237,17 +239,6 @@ static double stage_layers(const nxc_training *t, uint32_t stage, nxc_sizes *z) 
   }
   nxc_scores_sum_up(&scores, z);
   return layers;
-}
-
-/* One forward, one backward: a stage has as many micro-batches in flight as stages follow it, itself counted.
- * With several chunks on a stage its warm-up is 2 (stages after it) + (chunks - 1) stages passes of a chunk,
- * and one more is under way (arXiv:2104.04473). */
-static double in_flight(const nxc_sizes *z, const nxc_training *t, uint32_t stage) {
-  double after = z->pipeline - 1 - stage;
-  if (t->layout.gpipe) return z->micro_batches;
-  if (z->chunks > 1)
-    return fmin(z->micro_batches, (2 * after + (z->chunks - 1) * z->pipeline + 1) / z->chunks);
-  return fmin(z->micro_batches, after + 1);
 }
 
 /* Behind the last layer stand those that predict further tokens: each joins the stream and the token's
@@ -264,9 +255,9 @@ static void add_predictions(const nxc_training *t, nxc_sizes *z) {
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t stage, nxc_sizes *z) {
   *z = *sizes;
   z->first = stage == 0;
-  z->last = stage + 1 == z->pipeline;
+  z->last = stage == nxc_layout_stage_of(&t->layout, t->layout.n_chunks - 1);
   z->stage_layers = stage_layers(t, stage, z);
-  z->in_flight = in_flight(z, t, stage);
+  z->in_flight = nxc_play_in_flight(&t->layout, (uint64_t)t->batch.n_micro, stage);
   z->parameters = 0;
   if (z->last && z->predicts > 0) add_predictions(t, z);
   double dense = z->stage_layers - z->stage_mixtures, embedding = z->vocab * z->hidden / z->tensor;
@@ -276,7 +267,7 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   z->parameters += z->stage_layers * (attention + norms) + dense * network + z->stage_mixtures * shared;
   if (z->first) z->parameters += embedding;
   if (z->last) z->parameters += z->hidden;
-  if (z->last && !(z->tied && z->first)) z->parameters += z->outputs * z->hidden / z->tensor;
+  if (z->last && !(z->tied && z->pipeline == 1)) z->parameters += z->outputs * z->hidden / z->tensor;
   double experts = z->experts * network_parameters(z, z->expert_ffn) / (z->expert * z->expert_tensor);
   z->expert_parameters = z->stage_mixtures * experts;
   z->unit = fmax(attention + norms + (dense > 0 ? network : 0),
@@ -286,7 +277,7 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
 
 static bool is_alike(const nxc_sizes *a, const nxc_sizes *b) {
   return a->stage_layers == b->stage_layers && a->stage_mixtures == b->stage_mixtures &&
-         a->first == b->first && a->last == b->last &&
+         a->first == b->first && a->last == b->last && a->in_flight >= b->in_flight &&
          a->sparse == b->sparse && a->flash == b->flash && a->scores == b->scores;
 }
 
