@@ -92,7 +92,8 @@ bool nx_check_run_counts(const nx_checker *check) {
       run->n_slots > plan->n[NX_SECTION_ITEMS] || run->n_micro_batches == 0 || run->micro_batch == 0 ||
       run->sequence == 0 || run->sequence > INT32_MAX || run->data_size == 0 || run->n_steps == 0 ||
       run->stochastic > 1 || run->pair_atoms >= (UINT64_C(1) << plan->n[NX_SECTION_ATOMS]) ||
-      run->counts_voters > (run->gradient_factor != NX_NONE) || !nx_is_string(plan, run->tensor_parts) ||
+      run->counts_voters > (run->gradient_factor != NX_NONE) ||
+      (run->seen_late > 0 && run->seen == NX_NONE) || !nx_is_string(plan, run->tensor_parts) ||
       !nx_is_string(plan, run->init_from))
     return nx_flaw(check, run, "the run is malformed");
   if (!nx_target_find(run->target))

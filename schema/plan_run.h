@@ -109,8 +109,9 @@ typedef struct nx_run {
   uint32_t repeat_batches; /* first ones, that the training reads again and again; 0: it reads on */
   uint32_t rewards; /* value [B,2] f64 in arena input: of each answer, and its mean over the sequence, in
                        which padding has none; or NX_NONE */
-  uint32_t
+  uint16_t
       counts_voters;   /* 0 or 1: gradient_factor is times the share of micro-batches that have a label too */
+  uint16_t seen_late;  /* steps by which `seen` is late */
   nx_plateau plateau;  /* when they come */
 } nx_run;
 _Static_assert(sizeof(nx_run) == 384, "plan run");

@@ -6,7 +6,7 @@ enum { N_LINES = 40, BAR = 40, POINTS = 1000, WIDTH = 1000, HEIGHT = 300, LEFT =
 /* The step with which a segment begins to hold. */
 static int64_t begins(const nxc_training *t, size_t segment) {
   int64_t first = t->rate.segments[segment].first;
-  return t->rate.by_samples ? nxc_batch_step_behind(&t->batch, first) : first;
+  return t->rate.by_samples ? nxc_batch_step_behind(&t->batch, first) + t->rate.samples_late : first;
 }
 
 static double most(const nxc_training *t) {

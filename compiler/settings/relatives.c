@@ -176,8 +176,7 @@ bool nxc_relative_runs(const nxc_relative *relative, const char *program) {
 static const char *words_of(const option_words *rows, size_t n_rows, const nxc_relative *relative,
                             const char *option) {
   for (size_t i = 0; i < n_rows; i++)
-    if (strcmp(rows[i].name, relative->name) == 0 && strcmp(rows[i].option, option) == 0)
-      return rows[i].words;
+    if (strcmp(rows[i].name, relative->name) == 0 && is_one_of(rows[i].option, option)) return rows[i].words;
   return NULL;
 }
 

@@ -122,24 +122,11 @@ static bool is_recorded(const nxr_exec *exec) {
   return exec->profile && exec->profile->recording;
 }
 
-/* To or from a chunk of this stage; there is nothing to wait for. */
-static void hand_over(const nxr_machine *machine, const nx_item *item) {
-  const nxk_frame *frame = nxr_machine_frame(machine, item->chunk, item->slot);
-  uint32_t value = machine->plan->chunks[item->chunk].ports[item->port];
-  if (item->kind == NX_ITEM_WAIT) return;
-  nxr_neighbours_start(machine->neighbours, item->chunk, (nx_port)item->port,
-                       nxr_value_address(machine->plan, value, frame));
-}
-
 static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t step) {
   uint32_t index = (uint32_t)(item - machine->plan->items);
   nxr_collective *transfer =
       machine->transfers[((size_t)item->chunk * machine->n_slots + item->slot) * NX_N_PORTS + item->port];
   nxr_comm_beat(machine->comm, step + 1, machine->n_operators + index);
-  if (transfer == NULL) {
-    hand_over(machine, item);
-    return;
-  }
   nxr_comm_name_transfer(machine->comm, transfer, index);
   if (item->kind == NX_ITEM_WAIT) {
     nxr_comm_wait(machine->comm, transfer);
@@ -253,9 +240,10 @@ static bool write_phase(nxr_exec *exec, const nx_phase *phase, uint64_t step, co
                         nxr_fault *fault) {
   const nxr_machine *machine = exec->machine;
   const nx_run *run = machine->plan->run;
-  uint64_t left_out;
-  nx_plan_skipped_before(machine->plan, step, &left_out);
-  int64_t seen = (int64_t)(nx_plan_samples_before(machine->plan, step) - left_out - scale->n_samples);
+  uint64_t left_out, from = step > run->seen_late ? step - run->seen_late : 0;
+  nx_plan_skipped_before(machine->plan, from, &left_out);
+  uint64_t before = nx_plan_samples_before(machine->plan, from), none = left_out + scale->n_samples;
+  int64_t seen = before > none ? (int64_t)(before - none) : 0;
   double factor = (nxr_loss_scale_is_used(run) ? scale->factor : 1) * phase->global_batch / run->global_batch;
   double voters = 1;
   if (run->counts_voters && exec->data && !nxr_data_voters(exec->data, exec->set, step, &voters, fault))

@@ -57,6 +57,21 @@ expect 'one of 4 sequences' 0 'step 3/3' "$nxrun" fours.bin --dir fours
 numbers even 3 4 >one && numbers fours 2 3 >other && cmp one other >out
 report 'its later steps are those of the large batch that have the same sequences' $?
 
+# A learning rate that comes a step late, while the batch grows too.
+rates() { sed 's/.*"lr":\([^,}]*\).*/\1/' "$1/metrics.jsonl"; }
+for clock in samples steps; do
+  plan late-$clock 1 3e-3 8 8 '2@0, 4@6, 8@12' $clock
+  "$nxcfg" plan late-$clock.yaml --set schedule.late_steps=1 -o late.bin >out 2>&1
+  expect "$clock" 0 'step 8/8' "$nxrun" late-$clock.bin --dir own-$clock
+  expect "$clock, late" 0 'step 5/8' "$nxrun" late.bin --dir late-$clock --stop-after 5
+  expect "$clock, late and resumed" 0 'step 8/8' "$nxrun" late.bin --dir late-$clock --resume
+  rates own-$clock | sed '8d; 1{p}' >one && rates late-$clock >other && cmp one other >out && [ "$(sort -u one | wc -l)" -gt 4 ]
+  report 'each step has the rate of the one before' $?
+  "$nxcfg" plan late-$clock.yaml --set schedule.late_steps=1 --lr | awk 'NR > 1 {printf "%.4g\n", $2}' >one
+  awk '{printf "%.4g\n", $1}' other | cmp one - >out
+  report 'as it was told' $? "$(cat one other)"
+done
+
 plan learns 1 3e-3 8 8 '2@0, 4@6, 8@12'
 plan wide 2 3e-3 8 8 '2@0, 4@6, 8@12'
 expect 'it learns' 0 'step 8/8' "$nxrun" learns.bin --dir learns

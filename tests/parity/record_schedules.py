@@ -5,7 +5,8 @@
 usage: record_schedules.py FOLDER    writes recorded/schedulers.txt
 
 FOLDER holds the systems' own files: nemo.py (nemo/core/optim/lr_scheduler.py), megatron.py
-(megatron/core/optimizer_param_scheduler.py), neox.py (megatron/learning_rates.py), llemma.py (that of GPT-NeoX's branch
+(megatron/core/optimizer_param_scheduler.py), deepspeed.py (Megatron-DeepSpeed's megatron/optimizer_param_scheduler.py),
+bigscience.py (megatron/learning_rates.py of BigScience's), neox.py (megatron/learning_rates.py), llemma.py (that of GPT-NeoX's branch
 math-lm-chinchilla-lr), xorl.py (optim/lr_scheduler.py).
 Modules that they import and do not need for a rate are replaced by empty ones. Each line of the record is what nxcfg is
 given (a dialect and its options), then the rates.
@@ -89,6 +90,45 @@ def of_megatron(megatron, style, batch, warmup, decay, wsd=None, wsd_style="expo
         rates.append(group["lr"])
         scheduler.step(batches[step] if batches else batch)
     return rates
+
+
+SEQUENCE, BATCH = 64, 8  # as tests/golden/schedulers.c has them
+
+
+def of_tokens(module, style, warmup, warmup_tokens, decay_tokens, least=3e-4):
+    """Megatron-DeepSpeed's: it is told the tokens behind the step before; warmup in sequences."""
+    args = types.SimpleNamespace(lr_decay_tokens=decay_tokens, lr_warmup_tokens=warmup_tokens, consumed_train_tokens=0)
+    module.get_args = lambda: args
+    group = {"lr": 0.0, "weight_decay": 0.0}
+    holder = types.SimpleNamespace(param_groups=[group])
+    if hasattr(module, "AnnealingLR"):
+        scheduler = module.AnnealingLR(holder, LR, least, warmup, BATCH * N, style, False, False)
+    else:
+        scheduler = module.OptimizerParamScheduler(holder, LR, least, warmup, BATCH * N, style, 0.0, 0.0, BATCH * N,
+                                                   "constant", False, False)
+    rates = []
+    for _ in range(N):
+        rates.append(group["lr"])
+        scheduler.step(BATCH)
+        args.consumed_train_tokens += BATCH * SEQUENCE
+    return rates
+
+
+def token_cases(deepspeed, bigscience):
+    common = [f"lr={LR!r}", "min-lr=0.0003", f"train-samples={BATCH * N}", f"seq-length={SEQUENCE}"]
+    for style in ("constant", "linear", "cosine", "inverse-square-root"):
+        for warmup, decay in ((3000, 20000), (4096, 16384), (100, 40000)):
+            yield ("megatron", common + [f"lr-decay-style={style}", f"lr-warmup-tokens={warmup}",
+                                         f"lr-decay-tokens={decay}"],
+                   of_tokens(deepspeed, style, 0, warmup, decay))
+    for style in ("linear", "cosine"):
+        for warmup, decay in ((40, 20000), (8, 16384)):
+            for module in (deepspeed, bigscience):
+                yield ("megatron", common + [f"lr-decay-style={style}", f"lr-warmup-samples={warmup}",
+                                             f"lr-decay-tokens={decay}"],
+                       of_tokens(module, style, warmup, None, decay))
+        yield ("megatron", common + [f"lr-decay-style={style}", "lr-decay-tokens=20000"],
+               of_tokens(bigscience, style, 0, None, 20000))
 
 
 def of_neox(neox, style, total, warmup, least=3e-4, **own):
@@ -210,6 +250,7 @@ def main():
     nemo = load(folder, "nemo", ["hydra", "omegaconf", "nemo", "nemo.core", "nemo.core.config", "nemo.utils",
                                  "nemo.utils.model_utils"])
     megatron = load(folder, "megatron", ["megatron.core", "megatron.core.utils", "megatron"])
+    deepspeed, bigscience = (load(folder, name, ["megatron"]) for name in ("deepspeed", "bigscience"))
     neox = load(folder, "neox", [])
     llemma = load(folder, "llemma", ["megatron"])
     source = (folder / "xorl.py").read_text().replace("from ..utils import logging", "from logging_stub import logging")
@@ -217,7 +258,7 @@ def main():
     xorl = types.ModuleType("xorl")
     exec(compile(source, "xorl.py", "exec"), xorl.__dict__)
     cases = [*nemo_cases(nemo), *megatron_cases(megatron), *neox_cases(neox), *deepspeed_cases(), *xorl_cases(xorl),
-             *llemma_cases(llemma)]
+             *llemma_cases(llemma), *token_cases(deepspeed, bigscience)]
     out = pathlib.Path(__file__).parent / "recorded" / "schedulers.txt"
     with out.open("w") as file:
         for dialect, options, rates in cases:

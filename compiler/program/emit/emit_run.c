@@ -95,6 +95,7 @@ void nxc_emit_run(nxc_emitter *e) {
       .reference = nxc_emit_value_of(e, graph->reference),
       .rewards = nxc_emit_value_of(e, graph->rewards),
       .counts_voters = graph->counts_voters,
+      .seen_late = (uint16_t)t->rate.samples_late,
       .sequence_sums = sequence_sums(e),
       .metrics = nxc_emit_value_of(e, graph->metrics_total),
       .loss = nxc_emit_value_of(e, graph->loss),

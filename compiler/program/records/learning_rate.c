@@ -151,6 +151,20 @@ static void add_fall(nxc_learning_rate *rate, const schedule *of, int64_t first)
   add(rate, fall);
 }
 
+/* The first ones have what the first has. */
+static void delay(nxc_learning_rate *rate, int64_t steps) {
+  double begin = nxc_learning_rate_at(rate, 0);
+  if (rate->by_samples) rate->samples_late = steps;
+  if (rate->by_samples) return;
+  if (steps <= 0 || rate->n_segments == 0) return;
+  for (size_t i = rate->n_segments++; i > 0; i--) {
+    rate->segments[i] = rate->segments[i - 1];
+    rate->segments[i].first += steps, rate->segments[i].origin += (double)steps;
+  }
+  rate->segments[0] =
+      (nx_segment){.kind = NX_SEGMENT_CONSTANT, .every = 1, .span = 1, .from = begin, .to = begin};
+}
+
 nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double peak, double least) {
   nxc_learning_rate rate = {.max_steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0),
                             .by_samples = nxc_learning_rate_unit(s) > 1};
@@ -162,6 +176,7 @@ nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double peak, 
   if (!falls || holds) add_constant(&rate, first, of.peak);
   else if (room || of.row->end == GOES) add_fall(&rate, &of, first);
   if (falls && of.row->end == STOPS) add_constant(&rate, room || holds ? behind : first, least);
+  delay(&rate, nxc_int_or(s, NX_SETTING_SCHEDULE_LATE_STEPS, 0));
   return rate;
 }
 

@@ -17,6 +17,7 @@ typedef struct nxc_learning_rate {
   size_t n_segments;
   int64_t max_steps; /* of the training */
   bool by_samples;
+  int64_t samples_late; /* the sequences are those before so many steps earlier */
   bool follows_loss; /* its steps are reductions, which come while a loss gets no better */
 } nxc_learning_rate;
 

@@ -257,6 +257,7 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
 }
 
 double nxc_training_rate_at(const nxc_training *t, int64_t step) {
+  if (t->rate.by_samples) step = step > t->rate.samples_late ? step - t->rate.samples_late : 0;
   int64_t n_skipped = 0, samples = nxc_batch_samples_before(&t->batch, step);
   for (; n_skipped < (int64_t)t->n_skipped && (int64_t)t->skipped[n_skipped] <= step; n_skipped++) {
     int64_t behind = (int64_t)t->skipped[n_skipped];
