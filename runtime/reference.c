@@ -51,7 +51,7 @@ void nxr_reference_close(nxr_reference *reference) {
 
 /* Of all ranks that find the same sums, the first says them. */
 static bool speaks(const nx_plan *plan, uint32_t rank) {
-  uint32_t last = nx_plan_n_stages(plan) - 1;
+  uint32_t last = plan->chunks[plan->n[NX_SECTION_CHUNKS] - 1].stage;
   int64_t share = nx_constant_value(plan, plan->run->data_rank, rank, 0);
   if (nx_plan_stage(plan, rank) != last) return false;
   for (uint32_t other = 0; other < rank; other++)

@@ -103,7 +103,7 @@ static bool check_chunk_ports(const nx_checker *check, uint32_t index) {
     if (chunk->ports[port] == NX_NONE) continue;
     if (!nx_is_index(plan, chunk->ports[port], NX_SECTION_VALUES) ||
         !nx_is_index(plan, peer, NX_SECTION_CHUNKS) ||
-        plan->values[chunk->ports[port]].arena != NX_ARENA_slot || plan->chunks[peer].stage == chunk->stage)
+        plan->values[chunk->ports[port]].arena != NX_ARENA_slot)
       return nx_flaw(check, chunk, "chunk %u has a malformed port", index);
     if (!nx_check_in_chunk(check, chunk, chunk->ports[port], &inside)) return false;
     uint32_t other = plan->chunks[peer].ports[nx_port_opposite(port)];

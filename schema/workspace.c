@@ -58,8 +58,14 @@ static uint64_t both_sides(const sized *s) {
   return dim(s, whole(s), 0) + dim(s, whole(s), 1);
 }
 
+static uint64_t parts_of(const sized *s) {
+  return (uint64_t)s->op->attrs[NX_muon_column_parts];
+}
+
+/* Of a part of what Muon works on. */
 static uint64_t least_square(const sized *s) {
-  uint64_t rows = dim(s, whole(s), 0), columns = dim(s, whole(s), 1), least = rows < columns ? rows : columns;
+  uint64_t rows = dim(s, whole(s), 0), width = dim(s, whole(s), 1) / parts_of(s);
+  uint64_t least = rows < width ? rows : width;
   return least * least;
 }
 
@@ -94,7 +100,8 @@ static nx_workspace cpu_tensor(const sized *s) {
 static nx_workspace device_tensor(const sized *s) {
   uint64_t n = elements(s, whole(s)), sides = both_sides(s), step = ALIGNMENT;
   if (s->op->op != NX_OP_soap)
-    return exactly(step + (n + sides + (is_muon(s) ? n + 2 * least_square(s) + sides : 0)) * sizeof(float));
+    return exactly(step + (n + sides + (is_muon(s) ? n + 2 * parts_of(s) * least_square(s) + sides : 0)) *
+                              sizeof(float));
   uint64_t kept = 4 * n + elements(s, 3) + elements(s, 4);
   return exactly(step + kept * sizeof(float) + soap_room_bytes(s));
 }

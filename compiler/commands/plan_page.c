@@ -22,13 +22,6 @@ static json_t *time_json(const nxc_plan_report *r, const nxc_column *column) {
 
 /* ---- schedule ---- */
 
-static const char *schedule_name(const nxc_training *t) {
-  if (t->layout.pipeline == 1) return "one micro-batch behind the other";
-  if (t->layout.gpipe) return "all forward, then all back (GPipe)";
-  return t->layout.n_chunks > t->layout.pipeline ? "interleaved, one forward, one back"
-                                                 : "one forward, one back (1F1B)";
-}
-
 /* Seconds of what the timeline counts in; 0: not known. */
 static double seconds_per_unit(const nxc_plan_report *r, const nxc_timeline *line, const nxc_training *t) {
   const nxc_estimate *e = r->estimate;
@@ -47,13 +40,14 @@ static json_t *timeline_json(const nxc_plan_report *r, const nxc_timeline *line,
   for (size_t i = 0; i < line->n_passes; i++) {
     const nxc_timed_pass *p = &line->passes[i];
     json_array_append_new(
-        passes, json_pack("[i, i, i, i, f, f]", (int)p->stage, (int)p->backward, (int)p->micro_batch,
+        passes, json_pack("[i, i, i, i, f, f]", (int)p->stage, (int)p->kind, (int)p->micro_batch,
                           (int)p->chunk / (int)line->n_stages, p->begin * scale, p->end * scale));
   }
-  return json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:f, s:f, s:o}", "name", schedule_name(t), "unit",
-                   unit > 0 ? "s" : "passes", "stages", (int)line->n_stages, "chunks", (int)line->n_chunks,
-                   "micro_batches", (json_int_t)t->batch.n_micro, "shown", (int)line->n_shown, "length",
-                   line->length * scale, "bubble", line->bubble, "passes", passes);
+  return json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:f, s:f, s:o}", "name", nxc_layout_order_name(&t->layout),
+                   "unit", unit > 0 ? "s" : "passes", "stages", (int)line->n_stages, "chunks",
+                   (int)line->n_chunks, "micro_batches", (json_int_t)t->batch.n_micro, "shown",
+                   (int)line->n_shown, "length", line->length * scale, "bubble", line->bubble, "passes",
+                   passes);
 }
 
 /* ---- memory of each stage ---- */

@@ -63,8 +63,9 @@ static const nxc_compared_value *find_foreign(const nxc_side *s, const char *pat
 static void compare_settings(comparing *c) {
   const nxc_side *a = c->sides[0], *b = c->sides[1];
   for (size_t id = 0; id < NX_N_SETTINGS; id++)
-    compare_one(c, nxc_setting_path((nxc_setting_id)id), &a->settings[id], &b->settings[id],
-                nxc_setting_rows[id].changes);
+    if (nxc_setting_rows[id].changes != NXC_CHANGES_ESTIMATE)
+      compare_one(c, nxc_setting_path((nxc_setting_id)id), &a->settings[id], &b->settings[id],
+                  nxc_setting_rows[id].changes);
   for (size_t i = 0; i < a->n_foreign; i++)
     compare_one(c, a->foreign[i].path, &a->foreign[i], find_foreign(b, a->foreign[i].path),
                 NXC_CHANGES_CHECKPOINT);

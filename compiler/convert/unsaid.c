@@ -118,7 +118,7 @@ void nxc_converter_compare(nxc_converter *c) {
     bool outside = nxc_converter_is_launchers(c, id) && !(nxc_settings_known(c->source->settings, id) &&
                                                           !nxc_converter_is_outside(c->source->settings, id));
     bool unsaid = nxc_converter_differs(c, id) || (nxc_converter_is_launchers(c, id) && !outside);
-    if (nxc_setting_rows[id].shorthand) continue;
+    if (nxc_setting_rows[id].shorthand || nxc_setting_rows[id].changes == NXC_CHANGES_ESTIMATE) continue;
     if (!unsaid) {
       c->out->n_said += nxc_settings_known(c->source->settings, id);
       continue;

@@ -16,6 +16,7 @@ double nxc_pass_s(const nxc_pass *p) {
 
 void nxc_pass_add(nxc_pass *to, const nxc_pass *what, double times) {
   for (int i = 0; i < NXC_N_SPENT; i++) to->parts[i] += times * what->parts[i];
+  to->weights_s += times * what->weights_s;
 }
 
 static double work_of(const nxc_pass *p) {
@@ -54,13 +55,19 @@ static void add_casts(const nxc_clock *c, nxc_passes *p, double m, double n, dou
   p->backward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * n + weights);
 }
 
+static void add_weights(const nxc_clock *c, nxc_passes *p, const nxc_product *weight) {
+  double seconds = c->z->trained == 1 ? nxc_product_s(c->device, weight) : 0;
+  p->backward.parts[NXC_SPENT_PRODUCTS] += seconds;
+  p->backward.weights_s += seconds;
+}
+
 /* y[m, n] = x[m, k] w: forward, then the gradients of x and of w; `count` of them in one kernel. */
 static void add_product(const nxc_clock *c, nxc_passes *p, double m, double n, double k, double count) {
   const nxc_product forward = {m, n, k, count, 2, c->z->fp8 > 0}, input = {m, k, n, count, 2, c->z->fp8 > 0};
   const nxc_product weight = {n, k, m, count, gradient_bytes(c->z), c->z->fp8 > 0};
   p->forward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &forward);
   p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &input);
-  if (c->z->trained == 1) p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &weight);
+  add_weights(c, p, &weight);
   add_casts(c, p, m, n, k, count);
 }
 
@@ -344,8 +351,8 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
   const nxc_product forward = {m, n, k, 1, 2, false}, input = {m, k, n, 1, 2, false};
   const nxc_product weight = {n, k, m, 1, gradient_bytes(c->z), false};
   p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
-  p.backward.parts[NXC_SPENT_PRODUCTS] =
-      nxc_product_s(c->device, &input) + (z->trained == 1 ? nxc_product_s(c->device, &weight) : 0);
+  p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input);
+  add_weights(c, &p, &weight);
   p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * m * n);
   p.backward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 6 * m * n);
   return p;

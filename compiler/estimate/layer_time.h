@@ -10,6 +10,7 @@
 /* What passes over one layer, or over the output layer, take. */
 typedef struct nxc_pass {
   double parts[NXC_N_SPENT];
+  double weights_s; /* of the products: those that give gradients of weights, which nothing waits for */
 } nxc_pass;
 
 typedef struct nxc_passes {

@@ -3,6 +3,7 @@
 
 #include "compiler/estimate/scores.h"
 #include "compiler/estimate/trained.h"
+#include "compiler/program/pipeline/play.h"
 #include "compiler/program/records/mixture.h"
 #include "compiler/program/records/read.h"
 
@@ -143,12 +144,26 @@ static void read_kernels(const nxc_settings *s, nxc_sizes *z) {
   z->separate_residual = is_separate(s, "residual");
 }
 
+/* Where a system's own are not known they are of DeepSpeed's size. */
+static void read_buffers(const nxc_settings *s, nxc_sizes *z) {
+  size_t n = 0;
+  const nxc_value *given =
+      nxc_has(s, NX_SETTING_REDUCE_BUFFERS) ? nxc_list(s, NX_SETTING_REDUCE_BUFFERS, &n) : NULL;
+  double usual = z->bucket > 0 ? z->bucket : 5e8;
+  z->buffered = n > 0 ? (double)given[0].integer : usual;
+  z->copied_to_sum = n > 1 ? (double)given[1].integer : usual;
+  z->sums_whole = flag(s, NX_SETTING_REDUCE_WHOLE);
+  z->live = nxc_number(s, NX_SETTING_GATHER_LIVE_ELEMENTS);
+  z->updated = (double)nxc_int_or(s, NX_SETTING_OPTIMIZER_GROUP_ELEMENTS, INT64_MAX);
+}
+
 static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_sizes *z) {
   const nxc_sharding *sharding = &t->sharding;
   double of_stage = z->data * z->context, experts = z->world / (z->pipeline * z->expert * z->expert_tensor);
   z->zero = sharding->stage;
   z->reshards = sharding->reshard_after_forward;
   z->bucket = (double)sharding->bucket_elements;
+  read_buffers(s, z);
   z->reduce_once = flag(s, NX_SETTING_REDUCE_ONCE);
   z->overlap_reduce = sharding->overlap_reduce;
   z->overlap_gather = sharding->overlap_gather;
@@ -174,6 +189,7 @@ static void read_recompute(const nxc_recomputation *r, nxc_sizes *z) {
 
 static void read_offload(const nxc_settings *s, nxc_sizes *z) {
   z->offload_optimizer = nxc_number(s, NX_SETTING_OFFLOAD_OPTIMIZER);
+  z->in_turns = flag(s, NX_SETTING_OFFLOAD_IN_TURNS);
   z->offload_parameters = z->zero >= 3 ? flag(s, NX_SETTING_OFFLOAD_PARAMETERS) : 0;
   z->offload_activations = nxc_number(s, NX_SETTING_OFFLOAD_ACTIVATIONS);
   if (nxc_has(s, NX_SETTING_OFFLOAD_MODULES))
@@ -212,7 +228,8 @@ static double stage_layers(const nxc_training *t, uint32_t stage, nxc_sizes *z) 
   nxc_scores scores = {0};
   double layers = 0;
   z->stage_mixtures = 0;
-  for (uint32_t chunk = stage; chunk < t->layout.n_chunks; chunk += t->layout.pipeline) {
+  for (uint32_t chunk = 0; chunk < t->layout.n_chunks; chunk++) {
+    if (nxc_layout_stage_of(&t->layout, chunk) != stage) continue;
     int64_t first = nxc_training_layers_before(t, chunk), after = nxc_training_layers_before(t, chunk + 1);
     layers += (double)(after - first);
     for (int64_t layer = first; layer < after; layer++) {
@@ -222,17 +239,6 @@ static double stage_layers(const nxc_training *t, uint32_t stage, nxc_sizes *z) 
   }
   nxc_scores_sum_up(&scores, z);
   return layers;
-}
-
-/* One forward, one backward: a stage has as many micro-batches in flight as stages follow it, itself counted.
- * With several chunks on a stage its warm-up is 2 (stages after it) + (chunks - 1) stages passes of a chunk,
- * and one more is under way (arXiv:2104.04473). */
-static double in_flight(const nxc_sizes *z, const nxc_training *t, uint32_t stage) {
-  double after = z->pipeline - 1 - stage;
-  if (t->layout.gpipe) return z->micro_batches;
-  if (z->chunks > 1)
-    return fmin(z->micro_batches, (2 * after + (z->chunks - 1) * z->pipeline + 1) / z->chunks);
-  return fmin(z->micro_batches, after + 1);
 }
 
 /* Behind the last layer stand those that predict further tokens: each joins the stream and the token's
@@ -249,9 +255,9 @@ static void add_predictions(const nxc_training *t, nxc_sizes *z) {
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t stage, nxc_sizes *z) {
   *z = *sizes;
   z->first = stage == 0;
-  z->last = stage + 1 == z->pipeline;
+  z->last = stage == nxc_layout_stage_of(&t->layout, t->layout.n_chunks - 1);
   z->stage_layers = stage_layers(t, stage, z);
-  z->in_flight = in_flight(z, t, stage);
+  z->in_flight = nxc_play_in_flight(&t->layout, (uint64_t)t->batch.n_micro, stage);
   z->parameters = 0;
   if (z->last && z->predicts > 0) add_predictions(t, z);
   double dense = z->stage_layers - z->stage_mixtures, embedding = z->vocab * z->hidden / z->tensor;
@@ -261,7 +267,7 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   z->parameters += z->stage_layers * (attention + norms) + dense * network + z->stage_mixtures * shared;
   if (z->first) z->parameters += embedding;
   if (z->last) z->parameters += z->hidden;
-  if (z->last && !(z->tied && z->first)) z->parameters += z->outputs * z->hidden / z->tensor;
+  if (z->last && !(z->tied && z->pipeline == 1)) z->parameters += z->outputs * z->hidden / z->tensor;
   double experts = z->experts * network_parameters(z, z->expert_ffn) / (z->expert * z->expert_tensor);
   z->expert_parameters = z->stage_mixtures * experts;
   z->unit = fmax(attention + norms + (dense > 0 ? network : 0),
@@ -271,7 +277,7 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
 
 static bool is_alike(const nxc_sizes *a, const nxc_sizes *b) {
   return a->stage_layers == b->stage_layers && a->stage_mixtures == b->stage_mixtures &&
-         a->first == b->first && a->last == b->last &&
+         a->first == b->first && a->last == b->last && a->in_flight >= b->in_flight &&
          a->sparse == b->sparse && a->flash == b->flash && a->scores == b->scores;
 }
 

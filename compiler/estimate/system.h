@@ -57,6 +57,9 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(gathers_once, 0, "1 where what is divided is gathered once a step, not for each micro-batch")        \
   TRAIT(reduces_once, 0, "1 where gradients are divided behind the last micro-batch, not behind each")       \
   TRAIT(copies_once, 1, "1 where sums of shards over copies are made once a step, not for each micro-batch") \
+  TRAIT(sums_whole, 0, "1 where each rank gets the whole sum of gradients that ZeRO divides")                \
+  TRAIT(host_sums, 0,                                                                                        \
+        "1 where the host sums the gradients of micro-batches, for the optimizer's state there")             \
   TRAIT(tf32, 0, "1 where products in fp32 are rounded to TF32, half as fast as bf16")                       \
   TRAIT(fp8_speed, 1, "of fp8 products, beside the best that the machine has")                               \
   TRAIT(pads_capacity, 0, "1 where experts multiply all rows that they have room for, empty ones too")       \

@@ -4,6 +4,7 @@
 #include "compiler/estimate/layer_time.h"
 #include "compiler/estimate/memory.h"
 #include "compiler/estimate/product.h"
+#include "compiler/program/pipeline/play.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void add_gathers(const nxc_clock *c, nxc_passes *p, double elements, nxc_
   const nxc_sizes *z = c->z;
   if (z->zero < 3 || group.size <= 1) return;
   double gather = nxc_gather_s(c->machine, group, fmin(2, z->param_bytes) * elements);
-  double scatter = nxc_gather_s(c->machine, group, z->reduce_bytes * elements);
+  double scatter = (1 + c->traits.sums_whole) * nxc_gather_s(c->machine, group, z->reduce_bytes * elements);
   double copied = c->traits.copies_gathered * elements;
   double copy = nxc_moved_s(c->device, 2 * fmin(2, z->param_bytes) * copied);
   double copy_back = nxc_moved_s(c->device, (2 + z->reduce_bytes) * copied) + (z->reshards ? copy : 0);
@@ -47,7 +48,8 @@ static double copies_s(const nxc_clock *c, double hidden_s) {
   return often * fmax(both * (1 - c->device->hidden_sums * c->traits.hides_reduce), both - hidden_s);
 }
 
-/* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. */
+/* Once a step: gradients summed, and with ZeRO 1 and 2 parameters gathered. ZeRO 2 sums those of each
+ * micro-batch beneath its backward pass. */
 static double reduce_s(const nxc_clock *c, double hidden_s) {
   const nxc_sizes *z = c->z;
   double bytes = z->trained * z->grad_bytes * z->parameters,
@@ -57,8 +59,10 @@ static double reduce_s(const nxc_clock *c, double hidden_s) {
       nxc_gather_s(c->machine, c->data, bytes) + nxc_gather_s(c->machine, c->expert_data, experts);
   double gather = reduce * (z->fp8_parameters > 0 ? 1 : z->param_bytes) / z->grad_bytes;
   if (z->zero == 0) gather = reduce;
-  double exposed = reduce * (1 - c->traits.hides_reduce) + gather * (1 - c->traits.hides_gather);
-  return fmax(exposed, reduce + gather - hidden_s);
+  else reduce *= 1 + c->traits.sums_whole;
+  double sums = reduce * (1 - c->traits.hides_reduce), gathers = gather * (1 - c->traits.hides_gather);
+  double before = z->zero == 2 && z->reduce_once == 0 ? z->micro_batches - 1 : 0;
+  return before * fmax(sums, reduce - hidden_s) + fmax(sums + gathers, reduce + gather - hidden_s);
 }
 
 static double update_s(const nxc_clock *c) {
@@ -81,12 +85,15 @@ static double copies_to_host_s(const nxc_clock *c, bool back) {
   return bytes / c->device->host_bandwidth;
 }
 
-/* Gradients go there in fp32 and parameters come back; the host's processors move what the update moves. */
+/* Gradients go there in fp32, those of earlier micro-batches in their own type and back again, and parameters
+ * come back; the host's processors move what the update moves. */
 static double host_update_s(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
-  double bytes = 4 + z->param_bytes + c->traits.update_bytes;
-  return z->offload_optimizer * z->trained * bytes * elements / c->device->host_bandwidth;
+  double turns = z->in_turns > 0 ? z->parameters + z->expert_parameters : elements;
+  double gradients = 4 + c->traits.host_sums * (z->micro_batches - 1) * 2 * z->param_bytes;
+  double bytes = gradients * turns + (z->param_bytes + c->traits.update_bytes) * elements;
+  return z->offload_optimizer * z->trained * bytes / c->device->host_bandwidth;
 }
 
 /* ---- a step ---- */
@@ -182,12 +189,12 @@ static nxc_pass micro_batch(const nxc_clock *c, bool back) {
   return p;
 }
 
-static nxc_own_time of_stage(const nxc_clock *c, const nxc_pass *one, double mean_s) {
+static nxc_own_time of_stage(const nxc_clock *c, const nxc_pass *one, double wait_s) {
   const nxc_sizes *z = c->z;
   nxc_own_time t = {0};
   for (int i = 0; i < NXC_N_SPENT; i++) t.parts[i] = one->parts[i] * z->micro_batches;
   double steady_s = nxc_pass_s(one) * z->micro_batches;
-  t.parts[NXC_SPENT_BUBBLE] = (z->pipeline - 1) * mean_s / z->chunks;
+  t.parts[NXC_SPENT_BUBBLE] = wait_s;
   t.parts[NXC_SPENT_DATA] += reduce_s(c, 0.7 * steady_s / z->micro_batches);
   t.parts[NXC_SPENT_UPDATE] = update_s(c);
   t.parts[NXC_SPENT_HOST] += host_update_s(c);
@@ -223,10 +230,23 @@ static double peak_of(const nxc_sizes *z, const nxc_device *device, double peak)
   return z->fp8 > 0 && device->peak_fp8 > 0 ? device->peak_fp8 : peak;
 }
 
-double nxc_own_time_least(const nxc_sizes *z, const nxc_machine *machine) {
+/* Where weights wait for their turn stages may have to wait for nothing. */
+double nxc_own_time_least(const nxc_sizes *z, const nxc_layout *layout, const nxc_machine *machine) {
   double work_s =
       model_flops(z) / z->world / peak_of(z, machine->device, peak_of_wide(z, machine->device, true));
+  if (nxc_layout_cuts_backward(layout)) return work_s;
   return work_s * (1 + (z->pipeline - 1) / z->chunks / z->micro_batches);
+}
+
+/* What stages wait for one another, if each took what they take on average. */
+static double wait_of(const nxc_sizes *z, const nxc_layout *layout, double forward_s, const nxc_pass *both) {
+  double backward_s = nxc_pass_s(both) - forward_s, weights_s = fmin(both->weights_s, backward_s);
+  double each = 1 / z->pipeline / z->chunks;
+  const nxc_pass_lengths lengths = {{[NXC_ACTION_FORWARD] = each * forward_s,
+                                     [NXC_ACTION_BACKWARD] = each * backward_s,
+                                     [NXC_ACTION_INPUTS] = each * (backward_s - weights_s),
+                                     [NXC_ACTION_WEIGHTS] = each * weights_s}};
+  return nxc_play_wait(layout, (uint64_t)z->micro_batches, &lengths);
 }
 
 nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
@@ -237,16 +257,19 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
   const nxc_machine *hosts = laid_out(machine, sizes, arena);
   nxc_clock *clocks = nxc_arena_array(arena, n_kinds, sizeof *clocks);
   nxc_pass *passes_of = nxc_arena_array(arena, n_kinds, sizeof *passes_of);
-  double sum_s = 0, evaluation_s = 0;
+  double forward_s = 0, evaluation_s = 0;
+  nxc_pass both = {0};
   for (size_t i = 0; i < n_kinds; i++) {
     clocks[i] = clock_of(system, &kinds[i].sizes, training, hosts, arena);
     passes_of[i] = micro_batch(&clocks[i], true);
     nxc_pass forward = micro_batch(&clocks[i], false);
     evaluation_s = fmax(evaluation_s, nxc_pass_s(&forward) * kinds[i].sizes.micro_batches);
-    sum_s += kinds[i].n_stages * nxc_pass_s(&passes_of[i]);
+    forward_s += kinds[i].n_stages * nxc_pass_s(&forward);
+    nxc_pass_add(&both, &passes_of[i], kinds[i].n_stages);
   }
+  double wait_s = wait_of(sizes, &training->layout, forward_s, &both);
   for (size_t i = 0; i < n_kinds; i++) {
-    nxc_own_time t = of_stage(&clocks[i], &passes_of[i], sum_s / sizes->pipeline);
+    nxc_own_time t = of_stage(&clocks[i], &passes_of[i], wait_s);
     if (t.step_s > slowest.step_s) slowest = t;
   }
   double tokens = sizes->micro_batches * sizes->micro_batch * sizes->sequence * sizes->data;

@@ -4,9 +4,9 @@
  *
  * A pass of a layer is its products (by shape), its attention, what memory bounds, and what is exchanged;
  * traits say which exchanges hide beneath work, and only what does not is counted. Passes add up over the
- * layers and micro-batches of the slowest stage; stages wait for one another at both ends of a step (the
- * bubble). All seconds are of one rank and one step. Rules of the pipeline: arXiv:2104.04473; of products:
- * the device. */
+ * layers and micro-batches of the slowest stage; that stages wait for one another (the bubble) follows from
+ * the order of their passes (play.h). All seconds are of one rank and one step. Rules of products: the
+ * device. */
 #ifndef NXC_ESTIMATE_TIME_H
 #define NXC_ESTIMATE_TIME_H
 
@@ -50,6 +50,6 @@ typedef struct nxc_own_time {
 nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, const nxc_training *training,
                              const nxc_machine *machine, nxc_arena *arena);
 /* A step takes no less: every product at the peak, and stages that wait for one another. */
-double nxc_own_time_least(const nxc_sizes *sizes, const nxc_machine *machine);
+double nxc_own_time_least(const nxc_sizes *sizes, const nxc_layout *layout, const nxc_machine *machine);
 
 #endif

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the passes of a step run, stage by stage: the schedule that a plan of the training would have, with
- * passes that last as long as their layers are many. Transfers take no time; what is empty is the bubble. */
+/* When the passes of a step run, stage by stage, with passes that last as long as their layers are many.
+ * Transfers take no time; what is empty is the bubble. */
 #ifndef NXC_TIMELINE_H
 #define NXC_TIMELINE_H
 
 #include "compiler/estimate/sizes.h"
-
-typedef struct nxc_timed_pass {
-  uint32_t stage, chunk, micro_batch;
-  bool backward;
-  double begin, end; /* in forward passes of a layer */
-} nxc_timed_pass;
+#include "compiler/program/pipeline/play.h"
 
 typedef struct nxc_timeline {
-  nxc_timed_pass *passes; /* stage by stage */
+  nxc_timed_pass *passes; /* stage by stage, in forward passes of a layer */
   size_t n_passes;
   uint32_t n_stages, n_chunks;
   uint32_t n_shown;  /* micro-batches: the first ones of very many */

@@ -80,6 +80,7 @@ static const struct changes_word {
                      {"training", "UNFOLLOWED", true},
                      {"nothing", "OUTSIDE", true},
                      {"place", "PLACE", true},
+                     {"estimate", "ESTIMATE", false},
                      {"restart-safe", "NOTHING_KEPT", false},
                      {"data-order", "DATA_ORDER", false},
                      {"optimizer-state", "OPTIMIZER_STATE", false},

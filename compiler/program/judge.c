@@ -221,7 +221,7 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
 /* Interleaved, chunks take turns of some micro-batches. A last turn of much fewer than there are stages
  * would come round to a stage whose next pass waits for a stage that waits for it. */
 static bool fills_last_turn(const nxc_training *t, int64_t n_micro) {
-  int64_t stages = t->layout.pipeline, rest = n_micro % t->layout.group;
+  int64_t stages = t->layout.pipeline, rest = n_micro % nxc_layout_turn(&t->layout, (uint32_t)n_micro);
   return n_micro <= stages || rest == 0 || rest + 2 >= stages;
 }
 
@@ -235,12 +235,14 @@ static bool judge_pipeline(const nxc_settings *s, nxc_sink *sink, const nxc_trai
   bool shares = nxc_model_shares(&t->model);
   bool weights = t->model.unique_layers != t->model.layers;
   bool one_each = t->layout.n_chunks == t->layout.pipeline;
+  bool takes_turns =
+      t->layout.pipeline_order != NXC_ORDER_GPIPE && !nxc_layout_is_mirrored(&t->layout);
   size_t n_cuts = 0;
   if (nxc_has(s, NX_SETTING_PIPELINE_CUTS)) (void)nxc_list(s, NX_SETTING_PIPELINE_CUTS, &n_cuts);
   const nxc_demand demands[] = {
       {t->layout.pipeline > 1 || n_cuts == 0, NX_SETTING_PIPELINE_CUTS, "NX3008",
        "one pipeline stage has no chunks to cut"},
-      {t->layout.gpipe || one_each || fill_last_turns(t), NX_SETTING_BATCH_GLOBAL, "NX3015",
+      {one_each || !takes_turns || fill_last_turns(t), NX_SETTING_BATCH_GLOBAL, "NX3015",
        "with several chunks on a stage the last turn of micro-batches is too short"},
       {!weights || t->model.mixture == NULL, NX_SETTING_MODEL_UNIQUE_LAYERS, "NX3014",
        "mixtures of experts share no weights between layers"},

@@ -189,6 +189,7 @@ const char *nxc_message_readable(nxc_arena *arena, const char *text) {
 const char *nxc_changes_name(nxc_changes changes) {
   static const char *const names[] = {
       [NXC_CHANGES_SETTINGS] = "changes its settings alone",
+      [NXC_CHANGES_ESTIMATE] = "estimated alone",
       [NXC_CHANGES_OUTSIDE] = "not part of the training",
       [NXC_CHANGES_PLACE] = "where it runs",
       [NXC_CHANGES_NOTHING_KEPT] = "restart-safe",

@@ -47,6 +47,7 @@ typedef struct nxc_domain {
  * nothing. */
 typedef enum nxc_changes {
   NXC_CHANGES_SETTINGS, /* of options: settings say all of it, and are compared themselves */
+  NXC_CHANGES_ESTIMATE, /* of settings: what an estimate makes of it alone; nothing compares them */
   NXC_CHANGES_OUTSIDE,  /* what is logged, served or measured */
   NXC_CHANGES_PLACE,    /* hosts, kernels, transport: how the same is computed */
   NXC_CHANGES_NOTHING_KEPT, /* restart-safe: the run goes on */

@@ -182,7 +182,7 @@ static void estimate(search *s, const nxc_choice *choice) {
   if (!fits(s, new.memory_bytes)) return;
   r->n_fit++;
   double tokens = sizes.micro_batches * sizes.micro_batch * sizes.sequence * sizes.data;
-  double most_tokens_per_s = tokens / nxc_own_time_least(&sizes, s->request->machine);
+  double most_tokens_per_s = tokens / nxc_own_time_least(&sizes, &training.layout, s->request->machine);
   if (s->n_list == s->most && class_of(s, most_tokens_per_s) < s->list[s->n_list - 1].class) return;
   nxc_own_time time = nxc_own_time_of(s->request->system, &sizes, &training, s->request->machine, s->scratch);
   r->n_estimated++;

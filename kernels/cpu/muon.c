@@ -11,7 +11,8 @@ typedef float real;
 #include "kernels/rules/muon.h"
 
 typedef struct muon {
-  int64_t rows, columns, least;     /* of the tensor, and the smaller of both */
+  int64_t rows, columns;            /* of the tensor */
+  int64_t width, least;             /* columns of a part of it, and the smaller of those and of its rows */
   nxk_kernel gram, square, product; /* X X^T, its square, and what is added to X */
   uint64_t x_at, y_at, m_at, gram_at, square_at, n_bytes; /* in scratch, after what the products use */
 } muon;
@@ -35,8 +36,8 @@ static bool bind_product(nxk_kernel *made, muon *u, nxk_device *device, const nx
 }
 
 static bool bind_products(muon *u, nxk_device *device, nxk_fault *fault) {
-  bool tall = u->rows > u->columns;
-  const nxk_tensor x = matrix(u->rows, u->columns), square = matrix(u->least, u->least);
+  bool tall = u->rows > u->width;
+  const nxk_tensor x = matrix(u->rows, u->width), square = matrix(u->least, u->least);
   return bind_product(&u->gram, u, device, (const nxk_tensor[]){x, x, square}, tall, !tall, fault) &&
          bind_product(&u->square, u, device, (const nxk_tensor[]){square, square, square}, false, false,
                       fault) &&
@@ -65,7 +66,8 @@ bool cpu_muon_bind(nxk_kernel *kernel, nxk_fault *fault) {
   if (u == NULL) return false;
   const nxk_tensor *all = cpu_in(kernel, whole_of(&step, 0));
   *u = (muon){.rows = all->dims[0], .columns = all->dims[1]};
-  u->least = u->rows < u->columns ? u->rows : u->columns;
+  u->width = u->columns / (int64_t)step.number[NX_muon_column_parts];
+  u->least = u->rows < u->width ? u->rows : u->width;
   kernel->state = u;
   if (!bind_products(u, kernel->device, fault)) return false;
   u->x_at = take(u, u->rows * u->columns);
@@ -92,12 +94,12 @@ static void normalize(const nxk_device *device, float *x, int64_t n) {
   blend(device, x, (float)(1 / fmax(sqrt(sum), rule_muon_epsilon)), x, 0, n);
 }
 
-static void orthogonalize(const nxk_kernel *kernel, const rule_step *step) {
+/* x, a part of the matrix; y is as large. */
+static void orthogonalize(const nxk_kernel *kernel, const rule_step *step, float *x, float *y) {
   const muon *u = kernel->state;
-  float *x = scratch_at(kernel, u->x_at), *y = scratch_at(kernel, u->y_at);
   float *gram = scratch_at(kernel, u->gram_at), *square = scratch_at(kernel, u->square_at);
-  int64_t n = u->rows * u->columns, n_square = u->least * u->least;
-  bool tall = u->rows > u->columns;
+  int64_t n = u->rows * u->width, n_square = u->least * u->least;
+  bool tall = u->rows > u->width;
   normalize(kernel->device, x, n);
   for (int64_t i = 0; i < (int64_t)step->number[NX_muon_ns_steps]; i++) {
     const double *k = rule_muon_coefficients_of(step, i);
@@ -107,6 +109,20 @@ static void orthogonalize(const nxk_kernel *kernel, const rule_step *step) {
     cpu_matmul_apply(&u->product, tall ? x : gram, tall ? gram : x, NULL, y);
     blend(kernel->device, x, (float)k[0], y, 1, n);
   }
+}
+
+/* The parts of x one by one, in y: there are two at least, or there is x alone. */
+static void orthogonalize_parts(const nxk_kernel *kernel, const rule_step *step, float *x, float *y) {
+  const muon *u = kernel->state;
+  void (*const copy)(const nxk_device *, void *, nx_dtype, int64_t, const void *, nx_dtype, int64_t, int64_t,
+                     int64_t) = kernel->device->table->convert_box;
+  if (u->width == u->columns) orthogonalize(kernel, step, x, y);
+  else
+    for (int64_t first = 0; first < u->columns; first += u->width) {
+      copy(kernel->device, y, NX_f32, u->width, x + first, NX_f32, u->columns, u->rows, u->width);
+      orthogonalize(kernel, step, y, y + u->rows * u->width);
+      copy(kernel->device, x + first, NX_f32, u->columns, y, NX_f32, u->width, u->rows, u->width);
+    }
 }
 
 static rule_step read_step(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -164,8 +180,8 @@ void cpu_muon_run(const nxk_kernel *kernel, const nxk_frame *frame) {
   load(kernel, frame, whole_of(&step, 1 + step.n_states), y);
   rule_muon_direction(&step, m, y, x, u->rows * u->columns);
   convert(kernel, cpu_out_at(kernel, frame, 1), cpu_out(kernel, 1), box->dims[1], m + at, NX_f32, u->columns);
-  orthogonalize(kernel, &step);
-  double scale = rule_muon_scale(&step, (double)u->rows, (double)u->columns);
+  orthogonalize_parts(kernel, &step, x, y);
+  double scale = rule_muon_scale(&step, (double)u->rows, (double)u->width);
   if (step.n_states > 1) adapt(kernel, frame, &step, scale, x, m, y, at);
   const nxk_tensor as = matrix(box->dims[0], box->dims[1]);
   convert(kernel, y, &as, box->dims[1], x + at, NX_f32, u->columns);

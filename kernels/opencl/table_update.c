@@ -87,15 +87,23 @@ static uint64_t block_items(const nxk_device *device, const nxk_operator *operat
   return ocl_ceil(ocl_ceil(n, NX_DYNAMIC8_BLOCK), device->local);
 }
 
+static uint64_t muon_parts(const nxk_device *device, const nxk_operator *operator) {
+  (void)device;
+  return (uint64_t)operator->attrs[NX_muon_column_parts].integer;
+}
+
+/* Of all parts: of squares, and of parts themselves. */
 static uint64_t muon_square_tiles(const nxk_device *device, const nxk_operator *operator) {
-  int64_t rows = whole_rows(operator), columns = whole_columns(operator),
-          least = rows < columns ? rows : columns;
-  return ocl_tiles(device, least, least);
+  uint64_t n_parts = muon_parts(device, operator);
+  int64_t rows = whole_rows(operator), width = whole_columns(operator) / (int64_t)n_parts,
+          least = rows < width ? rows : width;
+  return n_parts * ocl_tiles(device, least, least);
 }
 
 static uint64_t muon_tiles(const nxk_device *device, const nxk_operator *operator) {
-  int64_t rows = whole_rows(operator), columns = whole_columns(operator);
-  return ocl_tiles(device, rows < columns ? rows : columns, rows < columns ? columns : rows);
+  uint64_t n_parts = muon_parts(device, operator);
+  int64_t rows = whole_rows(operator), width = whole_columns(operator) / (int64_t)n_parts;
+  return n_parts * ocl_tiles(device, rows < width ? rows : width, rows < width ? width : rows);
 }
 
 /* An item for each row or column, whichever there are more of. */
@@ -126,10 +134,11 @@ static uint32_t muon_rounds(const nxk_operator *operator) {
   }
 
 #define ORTHOGONAL                                                                                           \
-  STEP_FIRST, WHOLE("muon_direction"), {"muon_norm", OCL_ONE, 0, 0, NULL, false}, WHOLE("muon_divide"),      \
-      {"muon_square", OCL_COUNTED, 0, 0, muon_square_tiles, true},                                           \
-      {"muon_mix", OCL_COUNTED, 0, 0, muon_square_tiles, true},                                              \
-      {"muon_apply", OCL_COUNTED, 0, 0, muon_tiles, true}
+  STEP_FIRST, WHOLE("muon_direction"), {"muon_norm", OCL_COUNTED, 0, 0, muon_parts, false},                  \
+      WHOLE("muon_divide"), {"muon_square", OCL_COUNTED, 0, 0, muon_square_tiles, true},                     \
+      {"muon_mix", OCL_COUNTED, 0, 0, muon_square_tiles, true}, {                                            \
+    "muon_apply", OCL_COUNTED, 0, 0, muon_tiles, true                                                        \
+  }
 static const ocl_row muon_row = {"update_tensor",
                                  {ORTHOGONAL,
                                   WHOLE("muon_store"),

@@ -83,11 +83,6 @@ static void multiply(const double *a, const double *b, double *c, int64_t m, int
     }
 }
 
-static void transpose(const double *x, double *y, int64_t rows, int64_t columns) {
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++) y[j * rows + i] = x[i * columns + j];
-}
-
 /* x[m,n], m <= n; y is as large, and a square of side m at least; square too. */
 static void orthogonalize(const rule_step *step, double *x, double *y, double *square, double *other,
                           int64_t m, int64_t n) {
@@ -105,22 +100,33 @@ static void orthogonalize(const rule_step *step, double *x, double *y, double *s
   }
 }
 
+/* The `width` columns from the first on, whose rows are `stride` apart; a tall part is turned over. `room` as
+ * ref_update_tensor_work says. */
+static void orthogonalize_part(const rule_step *step, double *x, int64_t rows, int64_t width, int64_t stride,
+                               double *room) {
+  const bool tall = rows > width;
+  const int64_t least = tall ? width : rows, n = rows * width;
+  double *part = room, *y = part + n, *square = y + n, *other = square + least * least;
+  for (int64_t i = 0; i < n; i++)
+    part[tall ? i % width * rows + i / width : i] = x[i / width * stride + i % width];
+  orthogonalize(step, part, y, square, other, least, n / least);
+  for (int64_t i = 0; i < n; i++)
+    x[i / width * stride + i % width] = part[tall ? i % width * rows + i / width : i];
+}
+
 static void update_muon(const ref_call *call) {
   whole of = load_whole(call);
   if (isnan(of.step.scale)) return;
-  int64_t n = of.n, least = of.rows < of.columns ? of.rows : of.columns;
-  double *direction = of.work, *turned = direction + n, *y = turned + n, *square = y + n,
-         *other = square + least * least;
+  const int64_t n = of.n, width = of.columns / ref_int(call, NX_muon_column_parts);
+  double *direction = of.work, *room = direction + n;
   rule_step unscaled = of.step;
   unscaled.scale = 1;
   rule_muon_direction(&unscaled, of.states[0], of.g, direction, n);
-  bool tall = of.rows > of.columns;
-  if (tall) transpose(direction, turned, of.rows, of.columns);
-  orthogonalize(&of.step, tall ? turned : direction, y, square, other, least, n / least);
-  if (tall) transpose(turned, direction, of.columns, of.rows);
-  double scale = rule_muon_scale(&of.step, (double)of.rows, (double)of.columns);
+  for (int64_t first = 0; first < of.columns; first += width)
+    orthogonalize_part(&of.step, direction + first, of.rows, width, of.columns, room);
+  double scale = rule_muon_scale(&of.step, (double)of.rows, (double)width);
   if (of.step.n_states > 1)
-    rule_muon_adapt(&of.step, scale, direction, of.states[1], turned, of.rows, of.columns);
+    rule_muon_adapt(&of.step, scale, direction, of.states[1], room, of.rows, of.columns);
   rule_muon_apply(&of.step, scale, of.p, direction, n);
   store_whole(call, &of);
 }

@@ -12,6 +12,9 @@ static inline real rule_muon_rounded(real x) {
   return (real)nx_bf16_to_float(nx_bf16_from_float((float)x));
 }
 
+/* What rounded_momentum says: from when on the numbers of the momentum are those of bf16. */
+enum { RULE_MUON_GRADIENT = 1, RULE_MUON_ALL };
+
 /* Of muon: the mean of gradients, and the direction that is made orthogonal. */
 static inline void rule_muon_direction(const rule_step *step, real *restrict m, const real *restrict g,
                                        real *restrict direction, int64_t n) {
@@ -19,13 +22,15 @@ static inline void rule_muon_direction(const rule_step *step, real *restrict m, 
              rest = (real)(1 - step->number[NX_muon_momentum]);
   const real scale = (real)step->scale;
   const bool nesterov = step->number[NX_muon_nesterov] != 0;
-  const bool rounded = step->number[NX_muon_rounded_update] != 0;
+  const int from = (int)step->number[NX_muon_rounded_momentum];
+  const bool rounds_gradient = from >= RULE_MUON_GRADIENT, rounds_mean = from == RULE_MUON_ALL;
+  const bool rounded = rounds_mean || step->number[NX_muon_rounded_update] != 0;
   const real of_gradient = nesterov ? rest : 0, of_mean = nesterov ? momentum : 1;
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
+    real gradient = rounds_gradient ? rule_muon_rounded(g[i] * scale) : g[i] * scale;
     real mean = momentum * m[i] + rest * gradient;
-    m[i] = mean;
+    m[i] = mean = rounds_mean ? rule_muon_rounded(mean) : mean;
     const real update = of_gradient * gradient + of_mean * mean;
     direction[i] = rounded ? rule_muon_rounded(update) : update;
   }

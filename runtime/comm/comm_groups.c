@@ -76,7 +76,7 @@ static bool open_channel(nxr_comm *comm, uint32_t channel, nxr_fault *fault) {
   nxr_comm_group *group = &comm->groups[index];
   uint32_t boundary = channel / 2, back = channel % 2;
   uint32_t from = plan->chunks[boundary + back].stage, to = plan->chunks[boundary + 1 - back].stage;
-  if (own != from && own != to) return true;
+  if (from == to || (own != from && own != to)) return true;
   group->name = channel % 2 ? "stages, gradients" : "stages";
   group->size = 2;
   group->position = own == to;

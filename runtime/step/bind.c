@@ -233,7 +233,7 @@ static bool bind_transfers(nxr_machine *machine, uint32_t chunk, nxr_fault *faul
   const nx_plan *plan = machine->plan;
   for (nx_port port = 0; port < NX_N_PORTS; port++) {
     uint32_t value = plan->chunks[chunk].ports[port];
-    if (value == NX_NONE) continue;
+    if (value == NX_NONE || nxr_neighbours_are(plan, chunk, port)) continue;
     for (uint32_t slot = 0; slot < plan->chunks[chunk].n_slots; slot++) {
       void *bytes = nxr_value_address(plan, value, nxr_machine_frame(machine, chunk, slot));
       nxr_collective **at =
@@ -278,6 +278,9 @@ bool nxr_machine_open(nxr_machine *machine, nxr_fault *fault) {
   if (!machine->kernels || !machine->collectives || !machine->transfers || !open_frames(machine) ||
       !find_awaited(machine))
     return nxr_fault_set(fault, "out of memory");
+  if (!nxr_neighbours_open(plan, machine->stage, machine->backend, machine->device, &machine->neighbours,
+                           fault))
+    return false;
   nxr_fault missing = {""};
   for (uint32_t chunk = 0; chunk < machine->n_chunks; chunk++)
     if (plan->chunks[chunk].stage == machine->stage && !bind_chunk(machine, chunk, &missing, fault))
@@ -298,6 +301,7 @@ void nxr_machine_close(nxr_machine *machine) {
   free(machine->kernels);
   free(machine->collectives);
   free(machine->transfers);
+  nxr_neighbours_close(machine->neighbours);
   free(machine->awaited);
   free(machine->first_awaited);
   free(machine->frames);

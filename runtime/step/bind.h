@@ -9,6 +9,7 @@
 #define NXR_BIND_H
 
 #include "runtime/comm/comm.h"
+#include "runtime/step/neighbours.h"
 
 typedef struct nxr_kernel {
   const nxk_backend *backend; /* NULL for collectives and waits */
@@ -28,7 +29,8 @@ typedef struct nxr_machine {
   uint32_t n_chunks, n_slots, n_operators;
   nxr_kernel *kernels;          /* [operators] */
   nxr_collective **collectives; /* [chunks][slots][operators] */
-  nxr_collective **transfers;   /* [chunks][slots][ports] */
+  nxr_collective **transfers;   /* [chunks][slots][ports]; NULL between chunks of this stage */
+  nxr_neighbours *neighbours;   /* which exchange here; NULL where there are none */
   uint32_t *awaited;            /* the operators that waits wait for */
   uint32_t *first_awaited;      /* [operators + 1] */
   nxk_frame *frames;            /* [chunks][slots] */

@@ -122,11 +122,24 @@ static bool is_recorded(const nxr_exec *exec) {
   return exec->profile && exec->profile->recording;
 }
 
+/* To or from a chunk of this stage; there is nothing to wait for. */
+static void hand_over(const nxr_machine *machine, const nx_item *item) {
+  const nxk_frame *frame = nxr_machine_frame(machine, item->chunk, item->slot);
+  uint32_t value = machine->plan->chunks[item->chunk].ports[item->port];
+  if (item->kind == NX_ITEM_WAIT) return;
+  nxr_neighbours_start(machine->neighbours, item->chunk, (nx_port)item->port,
+                       nxr_value_address(machine->plan, value, frame));
+}
+
 static void run_transfer(nxr_machine *machine, const nx_item *item, uint64_t step) {
   uint32_t index = (uint32_t)(item - machine->plan->items);
   nxr_collective *transfer =
       machine->transfers[((size_t)item->chunk * machine->n_slots + item->slot) * NX_N_PORTS + item->port];
   nxr_comm_beat(machine->comm, step + 1, machine->n_operators + index);
+  if (transfer == NULL) {
+    hand_over(machine, item);
+    return;
+  }
   nxr_comm_name_transfer(machine->comm, transfer, index);
   if (item->kind == NX_ITEM_WAIT) {
     nxr_comm_wait(machine->comm, transfer);

@@ -280,17 +280,19 @@ static void rules_do_not_see_cuts(void **state) {
   }
 }
 
-static bool rounds_update(const json_t *entry) {
-  const json_t *numbers = json_object_get(entry, "numbers");
-  return json_number_value(json_object_get(numbers, "rounded_update")) != 0;
+static double number_in(const json_t *entry, const char *name) {
+  return json_number_value(json_object_get(json_object_get(entry, "numbers"), name));
 }
 
-/* What Kahan's sum keeps is the rounding of p, which may go either way; and so may that of an update, whose
- * elements are at most 1. */
+/* What Kahan's sum keeps is the rounding of p, which may go either way; and so may those of a mean, and of an
+ * update, whose elements are at most 1. */
 static double bound_of(const trial *t, const json_t *entry, uint32_t array, double size) {
   bool lost = t->rule->op == NX_OP_kahan_adamw && array == 3, is_p = array == 0 || array >= t->n_kept;
+  bool mean = number_in(entry, "rounded_momentum") == 2,
+       update = mean || number_in(entry, "rounded_update") != 0;
   return ulp_of(t->values[array < t->n_kept ? array : 0].dtype, size) +
-         (lost ? ulp_of(t->values[0].dtype, 1) : 0) + (is_p && rounds_update(entry) ? random_lr * 0x1p-8 : 0);
+         (lost ? ulp_of(t->values[0].dtype, 1) : 0) + (is_p && update ? random_lr * 0x1p-8 : 0) +
+         (array == 1 && mean ? ulp_of(NX_bf16, size) : 0);
 }
 
 /* Every array, in every combination of types, at the first step and later. */

@@ -108,6 +108,29 @@ static const mesh staged_tied_mixed[] = {
     {"pp2-vpp2-tp2-dp2-zero1", 8, WORLD("8") STAGES("2") CHUNKS("2") TENSOR("2") SEQUENCE ZERO1, NULL},
     {"pp4-dp2-order", 8, WORLD("8") STAGES("4") ZERO1 SET("mesh.order", "tp-pp-dp"), NULL},
 };
+#define ORDERED(order) CHUNKS("2") SET("pipeline.schedule", order)
+#define ZBV ORDERED("zbv")
+#define DUALPIPEV ORDERED("dualpipev")
+/* A stage has a chunk and the one as far from the end; two neighbours exchange within the last stage. */
+static const mesh mirrored[] = {
+    {"zbv2", 2, WORLD("2") STAGES("2") ZBV, NULL},
+    {"zbv4", 4, WORLD("4") STAGES("4") ZBV, NULL},
+    {"dualpipev2", 2, WORLD("2") STAGES("2") DUALPIPEV, NULL},
+    {"dualpipev4-messages", 4, WORLD("4") STAGES("4") DUALPIPEV, "--comm p2p"},
+    {"zbv2-cuts", 2, WORLD("2") STAGES("2") ZBV SET("pipeline.cuts", "[layers.0,layers.4,layers.5]"), NULL},
+    {"zbv4-ahead", 4, WORLD("4") STAGES("4") ZBV SET("pipeline.receive_ahead", "true"), NULL},
+    {"zero-bubble2", 2, WORLD("2") STAGES("2") ORDERED("zero_bubble"), NULL},
+    {"zero-bubble4", 4, WORLD("4") STAGES("4") SET("pipeline.schedule", "zero_bubble"), NULL},
+};
+static const mesh mirrored_mixed[] = {
+    {"zbv2-dp2", 4, WORLD("4") STAGES("2") ZBV, NULL},
+    {"zbv2-dp2-zero1", 4, WORLD("4") STAGES("2") ZBV ZERO1 OVERLAP, NULL},
+    {"dualpipev2-dp2-zero2", 4, WORLD("4") STAGES("2") DUALPIPEV ZERO("2"), NULL},
+    {"zbv2-dp2x2-zero3", 8, WORLD("8") STAGES("2") REPLICATE("2") ZBV ZERO("3") OVERLAP, NULL},
+    {"zbv2-tp2-sp-dp2-zero1", 8, WORLD("8") STAGES("2") TENSOR("2") SEQUENCE ZBV ZERO1, NULL},
+    {"zbv4-dp2-order", 8, WORLD("8") STAGES("4") ZBV ZERO1 SET("mesh.order", "tp-pp-dp"), NULL},
+    {"zero-bubble2-dp2-zero2", 4, WORLD("4") STAGES("2") ORDERED("zero_bubble") ZERO("2"), NULL},
+};
 static const mesh staged_data[] = {
     {"dp2-zero1", 2, WORLD("2") ZERO1, NULL},
     {"pp2-dp2-zero1", 4, WORLD("4") STAGES("2") ZERO1, NULL},

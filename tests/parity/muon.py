@@ -31,6 +31,15 @@ def matrices(names, settings):
   return [sorted(them, key=lambda n: (".q_proj." not in n, n)) for them in found.values()]
 
 
+def shards(name, x, settings):
+  """What ranks of xorl have of a matrix: of an expert's, which lies turned over there, some of its columns; else the rows
+  or the columns of a tensor-parallel rank, and of these some rows. And the axes by which they were cut, the last first."""
+  if ".experts." in name:
+    return [x.chunk(settings.get("expert_parts", 1), 1)], 1
+  axis = 1 if ".o_proj." in name or ".down_proj." in name else 0
+  return [part.chunk(settings.get("matrix_parts", 1)) for part in x.chunk(settings.get("tensor", 1), axis)], axis
+
+
 def orthogonal(x, settings):
   rows, columns = x.shape
   x = x.T if rows > columns else x
@@ -70,8 +79,10 @@ class Muon:
       mean = momentum * self.means.get(names[0], 0) + (1 - momentum) * g
       self.means[names[0]] = mean
       direction = (1 - momentum) * g + momentum * mean
-      chunks = torch.chunk(direction, self.settings.get("matrix_parts", 1))
-      update = torch.cat([orthogonal(x, self.settings) * scale(names[0], x, self.settings) for x in chunks])
+      cut, axis = shards(names[0], direction, self.settings)
+      updates = [[orthogonal(x, self.settings) * scale(names[0], x, self.settings) for x in part] for part in cut]
+      inner = 1 if ".experts." in names[0] else 0
+      update = torch.cat([torch.cat(part, inner) for part in updates], axis)
       parts = update.split([self.masters[n].shape[0] for n in names])
       kept, rate = 1 - lr * self.settings["weight_decay"], lr * self.settings["update_factor"]
       for n, part in zip(names, parts, strict=True):

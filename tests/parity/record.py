@@ -52,6 +52,11 @@ MUON_QKV = MUON | {"joined": ["qkv", "gate_up", "expert_gate_up"]}
 MUON_SHARDS = MUON | {"matrix_parts": 2, "joined": ["qkv", "gate_up"], "update_scale": "tall",
                       "ns_coefficients": "simple"}
 MUON_STACKED = MUON | {"stacked_scale": True, "joined": ["qkv"], "matrix_routers": False}
+# Of eight ranks with two parts of the experts: dense matrices in eight parts, experts' in four; of two tensor-parallel
+# ranks with two shards of each part.
+MUON_EXPERT_SHARDS = MUON_STACKED | {"matrix_parts": 8, "expert_parts": 4, "update_scale": "tall", "update_factor": 1.0,
+                                     "ns_coefficients": "simple"}
+MUON_TENSOR_SHARDS = MUON_SHARDS | {"tensor": 2, "joined": []}
 SLOW = ADAMW | {"lr": 1e-3}  # AdamW turns rounding noise into steps of size lr; see --sensitivity
 COSINE = {"name": "CosineAnnealing", "warmup_steps": 4, "max_steps": STEPS, "min_lr": 3e-4,
           "constant_steps": 0}
@@ -98,6 +103,8 @@ CASES = {
     "mixtral_muon_fp32": case("mixtral", optimizer=MUON, mixture=MEGATRON),
     "llama_muon_shards_fp32": case("llama", optimizer=MUON_SHARDS),
     "mixtral_muon_stacked_fp32": case("mixtral", optimizer=MUON_STACKED, mixture=HUGGING_FACE),
+    "llama_muon_tensor_fp32": case("llama", optimizer=MUON_TENSOR_SHARDS),
+    "mixtral_muon_shards_fp32": case("mixtral", optimizer=MUON_EXPERT_SHARDS, mixture=HUGGING_FACE),
     "mixtral_bf16": case("mixtral", optimizer=SLOW, schedule=COSINE | {"min_lr": 1e-4}, precision=BF16,
                          gradients=True, mixture=HUGGING_FACE),
 }

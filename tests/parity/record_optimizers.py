@@ -94,12 +94,20 @@ def stored(x, rounded):
     return torch.from_numpy(np.ascontiguousarray(x)).bfloat16().double().numpy() if rounded else x
 
 
-def orthogonal(g, state, momentum, nesterov, ns_steps, ns_coefficients, rounded_update):
-    """torch.optim.Muon, whose iteration is in bf16, in float64."""
-    m = state["m"] = momentum * state.get("m", 0) + (1 - momentum) * g
+def orthogonal(g, state, momentum, nesterov, ns_steps, ns_coefficients, rounded_update, rounded_momentum,
+               column_parts):
+    """torch.optim.Muon, whose iteration is in bf16, in float64; xorl's optim/muon.py says what is in bf16 before, and
+    works on the columns that a rank has."""
+    g = stored(g, rounded_momentum > 0)
+    m = state["m"] = stored(momentum * state.get("m", 0) + (1 - momentum) * g, rounded_momentum > 1)
     x = (1 - momentum) * g + momentum * m if nesterov else m
-    x = stored(x, rounded_update)
-    rows, columns = g.shape
+    x = stored(x, rounded_update or rounded_momentum > 1)
+    return np.hstack([iterated(part, ns_steps, ns_coefficients, rounded_update)
+                      for part in np.hsplit(x, column_parts)])
+
+
+def iterated(x, ns_steps, ns_coefficients, rounded_update):
+    rows, columns = x.shape
     x = (x.T if rows > columns else x) / max(np.linalg.norm(x), 1e-7)
     table, last_stays = COEFFICIENTS[ns_coefficients]
     for i in range(ns_steps):
@@ -109,8 +117,8 @@ def orthogonal(g, state, momentum, nesterov, ns_steps, ns_coefficients, rounded_
     return stored(x.T if rows > columns else x, rounded_update)
 
 
-def muon_scale(p, update_scale, update_factor):
-    rows, columns = p.shape
+def muon_scale(p, update_scale, update_factor, column_parts):
+    rows, columns = p.shape[0], p.shape[1] // column_parts
     scales = [1, max(1, rows / columns) ** 0.5, max(rows, columns) ** 0.5, (rows / columns) ** 0.5]
     return update_factor * scales[update_scale]
 
@@ -122,13 +130,14 @@ def decayed(p, update, kept, cautious):
 
 def muon(p, g, state, lr, decay, count, update_scale, update_factor, cautious_decay, **numbers):
     x = orthogonal(g, state, **numbers)
-    p[:] = decayed(p, x, 1 - lr * decay, cautious_decay) - lr * muon_scale(p, update_scale, update_factor) * x
+    scale = muon_scale(p, update_scale, update_factor, numbers["column_parts"])
+    p[:] = decayed(p, x, 1 - lr * decay, cautious_decay) - lr * scale * x
 
 
 def adaptive_muon(p, g, state, lr, decay, count, update_scale, update_factor, cautious_decay, moment2, moment2_beta,
                   moment2_epsilon, **numbers):
     """As Megatron Core has it: TensorParallelAdaptiveMuon, over AdaptiveMuon of Emerging-Optimizers 0.3."""
-    scale = muon_scale(p, update_scale, update_factor)
+    scale = muon_scale(p, update_scale, update_factor, numbers["column_parts"])
     x = orthogonal(g, state, **numbers) * scale
     axis = 1 if p.shape[0] >= p.shape[1] else 0
     square = np.mean(x * x, axis=axis, keepdims=True) if moment2 else x * x
@@ -420,18 +429,24 @@ def cases():
     ada = {**box, "decay_rate": -0.8, "clip_threshold": 1.0}
     yield "adafactor", {**ada, "scale_parameter": 0, "relative_step": 0, "warmup_init": 0}, 1e-2, 0.1, adafactor, None
     yield "adafactor", {**ada, "scale_parameter": 1, "relative_step": 1, "warmup_init": 1}, 1e-2, 0.1, adafactor, None
-    plain = {**box, "momentum": 0.95, "ns_steps": 5, "cautious_decay": 0, "rounded_update": 0}
+    plain = {**box, "momentum": 0.95, "ns_steps": 5, "cautious_decay": 0, "rounded_update": 0, "rounded_momentum": 0,
+             "column_parts": 1}
     tall = {**plain, "nesterov": 1, "update_scale": 1, "update_factor": 1.0, "ns_coefficients": 0}
     spectral = {**plain, "nesterov": 0, "update_scale": 2, "update_factor": 0.2, "ns_coefficients": 1}
     yield "muon", tall, 1e-2, 0.1, muon, None
     yield "muon", spectral, 1e-2, 0.1, muon, None
     yield "muon", {**tall, "rounded_update": 1}, 1e-4, 0.1, muon, None  # a border of bf16 is a step of this rate
+    yield "muon", {**spectral, "rounded_momentum": 1}, 1e-2, 0.1, muon, None
+    yield "muon", {**tall, "rounded_momentum": 2}, 1e-4, 0.1, muon, None
+    yield "muon", {**tall, "column_parts": 2, "rounded_update": 1, "rounded_momentum": 2}, 1e-4, 0.1, muon, None
+    yield "muon", {**tall, "column_parts": 3}, 1e-2, 0.1, muon, None
     for index in range(2, len(COEFFICIENTS)):
         steps = {4: 6, 2: 10, 5: 12}.get(index, 5)
         yield "muon", {**tall, "ns_coefficients": index, "ns_steps": steps, "cautious_decay": index % 2}, 1e-2, 0.1, muon, None
     adaptive = {"moment2_beta": 0.95, "moment2_epsilon": 1e-8}
     yield "adaptive_muon", {**spectral, **adaptive, "moment2": 0}, 1e-2, 0.1, adaptive_muon, None
     yield "adaptive_muon", {**tall, **adaptive, "moment2": 1, "cautious_decay": 1}, 1e-2, 0.1, adaptive_muon, None
+    yield "adaptive_muon", {**tall, **adaptive, "moment2": 1, "column_parts": 3}, 1e-2, 0.1, adaptive_muon, None
     yield "adamw_uncorrected", adam, 1e-3, 0.1, uncorrected, None
     yield "adam_uncorrected", adam, 1e-3, 0.1, adam_uncorrected, None
     slow = {**adam, "slow_beta": 0.999, "slow_weight": 5.0}

@@ -85,6 +85,8 @@ static void set_muon(void) {
   if (json_is_true(at("optimizer", "stacked_scale"))) set("optimizer.stacked_scale", "true");
   if (at("optimizer", "matrix_parts"))
     set("optimizer.matrix_parts", "%.17g", number("optimizer", "matrix_parts"));
+  if (at("optimizer", "expert_parts"))
+    set("optimizer.expert_parts", "%.17g", number("optimizer", "expert_parts"));
   set("optimizer.nesterov", "true");
   set("optimizer.momentum", "%.17g", number("optimizer", "momentum"));
   set("optimizer.ns_steps", "%.17g", number("optimizer", "ns_steps"));
@@ -139,6 +141,16 @@ static void set_all(const char *recorded) {
   set_mixture();
 }
 
+/* Where tensor-parallel ranks make their own parts orthogonal there are so many. */
+static unsigned n_ranks(void) {
+  if (at("optimizer", "tensor") == NULL) return 1;
+  double n = number("optimizer", "tensor");
+  set("mesh.world", "%.0f", n);
+  set("mesh.tensor", "%.0f", n);
+  set("optimizer.blockwise", "true");
+  return (unsigned)n;
+}
+
 static const char *config_of(const char *model) {
   if (strcmp(model, "mixtral") == 0) return mixtral;
   return strcmp(model, "llama") == 0 ? llama : gpt2;
@@ -183,7 +195,7 @@ int main(int argc, char **argv) {
   }
   const char *gradients = json_string_value(json_object_get(record, "first_gradients"));
   const training request = {.folder = folder, .config = config, .overrides = overrides,
-                            .arguments = arguments, .n_ranks = 1, .gradients = gradients != NULL};
+                            .arguments = arguments, .n_ranks = n_ranks(), .gradients = gradients != NULL};
   training_result expected, actual;
   read_expected(&expected);
   training_run(&request, &actual);

@@ -17,7 +17,7 @@ static outcome outcome_of(const char *system, const char *machine, const char *c
   assert_non_null(m);
   outcome o = {first_stage(&e),
                nxc_own_time_of(e.system, &e.sizes, &e.training, m, e.c.arena),
-               nxc_own_time_least(&e.sizes, m)};
+               nxc_own_time_least(&e.sizes, &e.training.layout, m)};
   o.memory.lines = NULL; /* of the arena that ends here */
   program_end(&e.c);
   return o;

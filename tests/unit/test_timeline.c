@@ -10,6 +10,8 @@
   "model.layers=8 model.hidden=64 model.heads=4 model.kv_heads=4 model.ffn_hidden=128 model.vocab=8 "        \
   "model.sequence=16 batch.micro=1 "
 
+#define V "mesh.world=4 mesh.pipeline=4 mesh.virtual_pipeline=2 "
+
 static nxc_timeline timeline_of(program_case *c, const char *changes) {
   nxc_training training;
   nxc_timeline line;
@@ -37,6 +39,11 @@ static void stages_wait_as_long_as_is_known(void **state) {
   bubble_is(MODEL "mesh.world=4 mesh.pipeline=4 batch.global=8", 8, 3, 4);
   bubble_is(MODEL "mesh.world=4 mesh.pipeline=4 batch.global=8 pipeline.schedule=gpipe", 8, 3, 8);
   bubble_is(MODEL "mesh.world=4 mesh.pipeline=4 batch.global=8 mesh.virtual_pipeline=2", 8, 1.5, 11);
+  bubble_is(MODEL "mesh.world=4 mesh.pipeline=4 batch.global=8 pipeline.schedule=zero_bubble", 8, 1, 4);
+  bubble_is(MODEL V "batch.global=8 pipeline.schedule=zero_bubble", 8, 0.5, 8);
+  bubble_is(MODEL V "batch.global=8 pipeline.schedule=zbv", 8, 0.5, 8);
+  bubble_is(MODEL V "batch.global=16 pipeline.schedule=zbv", 16, 0.5, 8);
+  bubble_is(MODEL V "batch.global=8 pipeline.schedule=dualpipev", 8, 0.5, 9);
 }
 
 /* No pass begins before what it reads is there, and a stage does one at a time. */
@@ -52,9 +59,12 @@ static void passes_are_in_order(void **state) {
       const nxc_timed_pass *b = &line.passes[j];
       if (i != j && a->stage == b->stage) assert_true(a->end <= b->begin + 1e-9 || b->end <= a->begin + 1e-9);
       if (a->micro_batch != b->micro_batch) continue;
-      if (!a->backward && !b->backward && a->chunk + 1 == b->chunk) assert_true(a->end <= b->begin + 1e-9);
-      if (a->backward && b->backward && a->chunk == b->chunk + 1) assert_true(a->end <= b->begin + 1e-9);
-      if (!a->backward && b->backward && a->chunk == b->chunk) assert_true(a->end <= b->begin + 1e-9);
+      if (a->kind == NXC_ACTION_FORWARD && b->kind == NXC_ACTION_FORWARD && a->chunk + 1 == b->chunk)
+        assert_true(a->end <= b->begin + 1e-9);
+      if (a->kind == NXC_ACTION_BACKWARD && b->kind == NXC_ACTION_BACKWARD && a->chunk == b->chunk + 1)
+        assert_true(a->end <= b->begin + 1e-9);
+      if (a->kind == NXC_ACTION_FORWARD && b->kind == NXC_ACTION_BACKWARD && a->chunk == b->chunk)
+        assert_true(a->end <= b->begin + 1e-9);
     }
   }
   program_end(&c);

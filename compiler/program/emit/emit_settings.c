@@ -45,7 +45,7 @@ void nxc_emit_settings(nxc_emitter *e) {
     const nxc_provenance *from = nxc_settings_from(e->settings, id);
     const nx_setting_record record = {nxc_emit_provenance_text(e, nxc_setting_path(id)),
                                       nxc_emit_provenance_text(e, setting_json(e, id)),
-                                      nxc_setting_rows[id].changes != NXC_CHANGES_NOTHING_KEPT};
+                                      nxc_setting_rows[id].changes > NXC_CHANGES_NOTHING_KEPT};
     uint32_t index = nxc_emit_record(e, NX_SECTION_SETTINGS, &record);
     const nxc_source *source = from->at.source;
     const char *option = from->option != NULL ? from->option : from->origin;

@@ -51,6 +51,7 @@ typedef enum nxc_role {
 typedef struct nxc_stages {
   uint32_t n;
   uint32_t *at; /* ascending */
+  bool in_chunks; /* the first and the last chunk of one stage hold it */
 } nxc_stages;
 
 typedef struct nxc_value_node {
@@ -65,6 +66,7 @@ typedef struct nxc_value_node {
   nxc_id gradient;      /* of a parameter: where its gradient is summed */
   bool frozen;          /* a parameter that is not trained: it has no gradient */
   bool memory;          /* frozen, and no weight: what the training remembers, whole on every rank */
+  bool elsewhere;       /* another chunk of the stage writes it first: the plan's proof says that it does */
   const nxc_stages
       *shared;          /* of a parameter: the stages that hold copies of it; NULL: it is one stage's alone */
   nxc_id range;         /* of a parameter, once there are ranges */

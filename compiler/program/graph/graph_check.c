@@ -30,7 +30,7 @@ static void check_inference(check *c, const nxc_operator_node *op) {
 static void check_order(check *c, const nxc_operator_node *op) {
   nxc_graph *graph = c->graph;
   for (uint32_t i = 0; i < op->n_in; i++)
-    if (!c->written[nxc_value_root(graph, op->args[i])])
+    if (!c->written[nxc_value_root(graph, op->args[i])] && !graph->values[op->args[i]].elsewhere)
       nxc_graph_fault(graph, "%s in %s reads %s before it is written", nx_op_find(op->op)->name, op->origin,
                       value_name(graph, op->args[i]));
   for (uint32_t i = 0; i < op->n_out; i++) c->written[nxc_value_root(graph, op->args[op->n_in + i])] = true;

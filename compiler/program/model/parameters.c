@@ -110,6 +110,7 @@ void nxc_parameter_share(nxc_graph *graph, nxc_id parameter, const nxc_stages *s
 
 nxc_rank_number nxc_parameter_owner(nxc_graph *graph, uint32_t copies, const nxc_stages *stages) {
   uint32_t pipeline = nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), n = nxc_mesh_size(&graph->mesh, pipeline);
+  if (stages && stages->in_chunks && !graph->is_last) return nxc_rank_number_of(0);
   if (stages == NULL || stages->at[0] == 0) return nxc_rank_number_first(copies);
   nxc_rank_number owner = nxc_rank_number_first(copies & ~pipeline);
   int64_t *owns = nxc_arena_array(graph->arena, n, sizeof *owns);

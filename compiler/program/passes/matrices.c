@@ -56,13 +56,25 @@ bool nxc_matrix_is_first(const nxc_graph *graph, size_t piece) {
   return true;
 }
 
+static bool is_of_expert(const nxc_piece_node *matrix) {
+  return matrix->part >= NXC_PART_EXPERT_GATE && matrix->part <= NXC_PART_EXPERT_DOWN;
+}
+
+int64_t nxc_matrix_rows_apart(const nxc_training *t, const nxc_piece_node *matrix) {
+  return is_of_expert(matrix) ? 1 : t->optimizer.matrix_parts;
+}
+
+int64_t nxc_matrix_columns_apart(const nxc_training *t, const nxc_piece_node *matrix) {
+  return is_of_expert(matrix) ? t->optimizer.expert_parts : 1;
+}
+
 double nxc_matrix_factor(const nxc_training *t, const nxc_piece_node *matrix) {
   const nxc_optimizer *o = &t->optimizer;
-  bool of_expert = matrix->part >= NXC_PART_EXPERT_GATE && matrix->part <= NXC_PART_EXPERT_DOWN;
-  if (!o->stacked_scale || !of_expert || o->update.rule->kind != NX_MATRIX) return 1;
+  if (!o->stacked_scale || !is_of_expert(matrix) || o->update.rule->kind != NX_MATRIX) return 1;
   bool down = matrix->part == NXC_PART_EXPERT_DOWN;
   bool gated = nxc_model_layer(&t->model, matrix->layer)->ffn.activation->gated;
   double hidden = (double)t->model.hidden, width = (double)t->model.mixture->hidden;
+  *(down ? &width : &hidden) /= (double)o->expert_parts;
   int form = (int)o->update.numbers[NX_muon_update_scale];
   double own = nx_muon_scale(form, (double)matrix->logical_rows, down ? width : hidden);
   double of_stack =

@@ -16,6 +16,10 @@ nxc_piece_node nxc_matrix_at(const nxc_graph *graph, const nxc_training *trainin
 /* Whether the piece is the first of those that have its place in its value: of several experts' in one slot
  * the first stands for all. */
 bool nxc_matrix_is_first(const nxc_graph *graph, size_t piece);
+/* In how many parts a rule for matrices works on this one, each by itself: so many one below the other, and
+ * each of so many beside one another. */
+int64_t nxc_matrix_rows_apart(const nxc_training *training, const nxc_piece_node *matrix);
+int64_t nxc_matrix_columns_apart(const nxc_training *training, const nxc_piece_node *matrix);
 /* What the update of this matrix is multiplied by so that its scale follows the form that
  * optimizer.stacked_scale gives it. */
 double nxc_matrix_factor(const nxc_training *training, const nxc_piece_node *matrix);

@@ -175,7 +175,8 @@ static nxc_id range_value(nxc_graph *graph, const nxc_range_node *range, const c
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_WORLD), NXC_SPLIT);
   nxc_place_atoms(&shape.placement, range->copy_atoms, NXC_REPLICATED);
   nxc_place_atoms(&shape.placement, range->group_atoms, placed);
-  if (range->shared) nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), placed);
+  if (range->shared && !range->shared->in_chunks)
+    nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_PIPELINE), placed);
   if (!whole) nxc_place_atoms(&shape.placement, range->shard_atoms, NXC_SPLIT);
   return nxc_value_new(graph, nxc_arena_printf(graph->arena, "%s.%s", range->name, what), role, &shape);
 }

@@ -49,15 +49,40 @@ static void sum_stages(nxc_graph *graph, const nxc_range_node *range) {
                                       .stages = range->shared});
 }
 
+static void copy(nxc_graph *graph, nxc_id from, nxc_id to, uint8_t when) {
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_cast, .in = {from}, .out = {to}, .when = when});
+}
+
+/* Both chunks are on one stage: the first leaves its gradient where the last finds it, and takes up the sum
+ * when it updates. */
+static void sum_chunks(nxc_graph *graph, const nxc_range_node *range) {
+  const char *name = nxc_arena_printf(graph->arena, "%s.grad.chunks", range->name);
+  nxc_id common = nxc_value_new(graph, name, NXC_ROLE_SCALAR, &graph->values[range->grad].shape);
+  graph->values[common].elsewhere = graph->is_last;
+  if (!graph->is_last) {
+    copy(graph, range->grad, common, NX_WHEN_FIRST);
+    copy(graph, common, range->stage_sum, NX_WHEN_LAST);
+    return;
+  }
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_add,
+                                      .in = {range->grad, common},
+                                      .out = {range->stage_sum},
+                                      .when = NX_WHEN_FIRST});
+  copy(graph, range->stage_sum, common, NX_WHEN_FIRST);
+}
+
 void nxc_reduce_in_step(nxc_graph *graph, const nxc_training *t, const nxc_range_node *range) {
   if (range->frozen) return;
   enter(graph, range);
-  if (range->shared) sum_stages(graph, range);
+  bool in_chunks = range->shared && range->shared->in_chunks;
+  uint8_t when = in_chunks && !graph->is_last ? NX_WHEN_LAST : NX_WHEN_FIRST;
+  if (in_chunks) sum_chunks(graph, range);
+  else if (range->shared) sum_stages(graph, range);
   if (range->group_atoms == 0 || (t->sharding.overlap_reduce && !range->shared)) return;
   if (nxc_is_compressed(range)) graph->steps = NXC_STEPS_PLAIN;
   if (!range->divided_gradients)
-    reduce(graph, range, range->grad_shard ? range->grad_shard : range->summed, NX_WHEN_FIRST);
-  reduce_copies(graph, range, NX_WHEN_FIRST);
+    reduce(graph, range, range->grad_shard ? range->grad_shard : range->summed, when);
+  reduce_copies(graph, range, when);
   graph->steps = NXC_STEPS_ALL;
 }
 

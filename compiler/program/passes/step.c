@@ -79,6 +79,7 @@ typedef struct update {
   nxc_id whole[2 + NX_MAX_STATES]; /* p, states, gradient of the tensor; 0: the box is all of it */
   nx_attribute row_start, column_start, tensor_rows;
   double factor; /* of its update_factor */
+  int64_t column_parts;
 } update;
 
 static nx_attribute attribute_of(const update *u, const nx_op_row *op, uint32_t index) {
@@ -87,6 +88,7 @@ static nx_attribute attribute_of(const update *u, const nx_op_row *op, uint32_t 
   if (strcmp(op->attrs[index].name, "tensor_rows") == 0) return u->tensor_rows;
   if (strcmp(op->attrs[index].name, "update_factor") == 0)
     return nxc_real(u->factor * u->group->update.numbers[index]);
+  if (strcmp(op->attrs[index].name, "column_parts") == 0) return nxc_integer(u->column_parts);
   return number_of(&u->group->update, op, index);
 }
 
@@ -176,6 +178,7 @@ static void update_matrix(step *s, const update *of_range, const nxc_piece_node 
   bool has_factors = n_same < nx_optimizer_n_states(rule);
   bool whole = holders != 0 && !has_factors && !(s->t->optimizer.blockwise && rule->kind == NX_MATRIX);
   u.factor = nxc_matrix_factor(s->t, piece);
+  u.column_parts = nxc_matrix_columns_apart(s->t, piece);
   u.param = box_of(graph, of_range->param, piece, holders, axis);
   if (of_range->copy) u.copy = box_of(graph, of_range->copy, piece, holders, axis);
   memcpy(u.states, piece->factors, sizeof u.states);
@@ -196,7 +199,7 @@ static void update_matrix(step *s, const update *of_range, const nxc_piece_node 
 
 /* A rule for matrices may work on parts of one, each by itself: so many rows, and the last what is left. */
 static void update_parts(step *s, const update *u, nxc_piece_node piece) {
-  int64_t n_parts = u->group->update.rule->kind == NX_MATRIX ? s->t->optimizer.matrix_parts : 1;
+  int64_t n_parts = u->group->update.rule->kind == NX_MATRIX ? nxc_matrix_rows_apart(s->t, &piece) : 1;
   int64_t rows = piece.rows, most = (rows + n_parts - 1) / n_parts;
   for (int64_t row = 0; row < rows; row += most, piece.row += most) {
     piece.rows = most < rows - row ? most : rows - row;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const nxc_stages *list_stages(nxc_pipeline *p, const uint32_t *at, uint32_t n) {
+static nxc_stages *list_stages(nxc_pipeline *p, const uint32_t *at, uint32_t n) {
   for (size_t i = 0; i < p->n_stage_lists; i++)
     if (p->stages[i]->n == n && memcmp(p->stages[i]->at, at, n * sizeof *at) == 0) return p->stages[i];
   nxc_stages *list = nxc_arena_alloc(p->arena, sizeof *list);
@@ -11,6 +11,15 @@ static const nxc_stages *list_stages(nxc_pipeline *p, const uint32_t *at, uint32
   memcpy(list->at, at, n * sizeof *at);
   p->stages = nxc_arena_grow(p->arena, p->stages, p->n_stage_lists, sizeof *p->stages);
   return p->stages[p->n_stage_lists++] = list;
+}
+
+/* Where stages are mirrored the first and the last chunk may be on one. */
+static const nxc_stages *list_ends(nxc_pipeline *p, const nxc_layout *layout) {
+  const uint32_t ends[] = {0, nxc_layout_stage_of(layout, p->n_chunks - 1)};
+  bool in_chunks = ends[1] == ends[0];
+  nxc_stages *list = list_stages(p, ends, in_chunks ? 1 : 2);
+  list->in_chunks = in_chunks;
+  return list;
 }
 
 const nxc_stages *nxc_pipeline_holders(nxc_pipeline *p, const nxc_training *t, int64_t weights) {
@@ -57,7 +66,7 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   nxc_pipeline *p = nxc_arena_alloc(arena, sizeof *p);
   *p = (nxc_pipeline){.arena = arena, .n_stages = t->layout.pipeline, .n_chunks = t->layout.n_chunks};
   p->chunks = nxc_arena_array(arena, p->n_chunks, sizeof *p->chunks);
-  if (p->n_stages > 1) p->ends = list_stages(p, (uint32_t[]){0, p->n_stages - 1}, 2);
+  if (p->n_stages > 1) p->ends = list_ends(p, &t->layout);
   uint32_t *every = nxc_arena_array(arena, p->n_stages, sizeof *every);
   for (uint32_t stage = 0; stage < p->n_stages; stage++) every[stage] = stage;
   if (p->n_stages > 1) p->all = list_stages(p, every, p->n_stages);
@@ -66,7 +75,7 @@ nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   for (uint32_t c = 0; c < p->n_chunks; c++) {
     int64_t first = nxc_training_layers_before(t, c), end = nxc_training_layers_before(t, c + 1);
     p->first_layers[c] = first;
-    p->chunks[c] = (nxc_chunk_node){.stage = c % p->n_stages,
+    p->chunks[c] = (nxc_chunk_node){.stage = nxc_layout_stage_of(&t->layout, c),
                                     .first_layer = (int32_t)first,
                                     .n_layers = (int32_t)(end - first),
                                     .n_slots = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pipeline: which layers each stage holds, and what the stages do in a step.
  *
- * The layers are cut into chunks in model order; chunk c is on stage c modulo the number of stages. The first
+ * The layers are cut into chunks in model order; which stage has a chunk says nxc_layout_stage_of. The first
  * chunk has the embedding too, the last the norm, the logits and the loss. Chunks of equal shape share one
  * graph, and so its programs, values and ranges: what depends on the layer is a number per chunk. A model on
  * one stage is a pipeline of one chunk. Owned by the arena of its graphs. */
@@ -44,7 +44,7 @@ struct nxc_pipeline {
   uint32_t n_schedules;
   uint32_t n_slots;
   int64_t *first_layers; /* [chunks] */
-  const nxc_stages *ends; /* the first and the last stage */
+  const nxc_stages *ends; /* those that have the first and the last chunk */
   const nxc_stages *all;  /* where there are several */
   nxc_stages **stages;    /* each list once, so that they are the same where they are equal */
   size_t n_stage_lists;

@@ -9,6 +9,7 @@
  *
  * * An evaluation has the forward passes alone, in the same order and slots; each slot is free after its
  * pass. */
+#include "compiler/program/pipeline/actions.h"
 #include "compiler/program/pipeline/pipeline.h"
 
 #include <assert.h>
@@ -36,7 +37,8 @@ typedef struct chunk_list {
 
 typedef struct generator {
   nxc_pipeline *p;
-  uint32_t stage, n_micro_batches, n_virtual, group;
+  uint32_t stage, n_micro_batches, group;
+  uint32_t *chunks, n_own; /* of the stage, in model order */
   uint32_t most; /* micro-batches of a step of the plan */
   bool evaluates;
   uint8_t shift; /* of the phases of its steps */
@@ -47,42 +49,19 @@ typedef struct generator {
 
 /* ---- passes ---- */
 
-static uint32_t chunk_at(const generator *g, uint32_t virtual_stage) {
-  return virtual_stage * g->p->n_stages + g->stage;
+static void add_pass(generator *g, const nxc_action *action) {
+  bool forward = action->kind == NXC_ACTION_FORWARD;
+  if (action->kind == NXC_ACTION_WEIGHTS || (g->evaluates && !forward)) return;
+  g->passes[g->n_passes++] = (pass){!forward, action->chunk, action->micro_batch};
 }
 
-/* All passes of one direction: micro-batches in groups of as many as there are stages, or more, each group
- * through all chunks of the stage, so that no more than a group waits for a stage that has still to come to
- * them. With one chunk a stage they are simply in order. */
-static pass *interleaved_passes(const generator *g, bool backward) {
-  uint32_t n = g->n_micro_batches, width = g->group;
-  pass *passes = nxc_arena_array(g->p->arena, (size_t)n * g->n_virtual, sizeof *passes);
-  size_t at = 0;
-  for (uint32_t first = 0; first < n; first += width)
-    for (uint32_t v = 0; v < g->n_virtual; v++)
-      for (uint32_t m = first; m < n && m < first + width; m++)
-        passes[at++] = (pass){backward, chunk_at(g, backward ? g->n_virtual - 1 - v : v), m};
-  return passes;
-}
-
-static void all_passes(generator *g, bool backward) {
-  const pass *passes = interleaved_passes(g, backward);
-  for (size_t i = 0; i < (size_t)g->n_micro_batches * g->n_virtual; i++) g->passes[g->n_passes++] = passes[i];
-}
-
-/* Some forward passes fill the pipeline, then one goes forward and one back in turn. Interleaved (Megatron's
- * schedules.py) the number is twice as steep over the stages, and all but the last chunk go ahead. */
-static void one_forward_one_back(generator *g) {
-  size_t n = (size_t)g->n_micro_batches * g->n_virtual, later_stages = g->p->n_stages - 1 - g->stage;
-  size_t ahead = later_stages;
-  if (g->n_virtual > 1) ahead = 2 * later_stages + (size_t)(g->n_virtual - 1) * g->group;
-  const pass *forward = interleaved_passes(g, false), *backward = interleaved_passes(g, true);
-  if (ahead > n) ahead = n;
-  for (size_t i = 0; i < ahead; i++) g->passes[g->n_passes++] = forward[i];
-  for (size_t i = 0; i < n; i++) {
-    if (ahead + i < n) g->passes[g->n_passes++] = forward[ahead + i];
-    g->passes[g->n_passes++] = backward[i];
-  }
+/* A backward pass of the inputs alone has the weights' part too. */
+static void list_passes(generator *g, const nxc_layout *layout) {
+  const nxc_actions actions = nxc_actions_of(g->p->arena, layout, g->n_micro_batches, g->stage);
+  g->passes = nxc_arena_array(g->p->arena, actions.n, sizeof *g->passes);
+  for (size_t i = 0; i < actions.n; i++) add_pass(g, &actions.list[i]);
+  for (uint32_t chunk = 0; chunk < g->p->n_chunks; chunk++)
+    if (g->p->chunks[chunk].stage == g->stage) g->chunks[g->n_own++] = chunk;
 }
 
 /* ---- items ---- */
@@ -105,6 +84,11 @@ static void push(generator *g, nx_item_kind kind, nx_port port, uint32_t chunk, 
 static bool has_port(const generator *g, uint32_t chunk, nx_port port) {
   bool towards_start = port == NX_PORT_INPUT || port == NX_PORT_INPUT_GRADIENT;
   return towards_start ? chunk > 0 : chunk + 1 < g->p->n_chunks;
+}
+
+/* Whether the other end of the port is a chunk of the same stage. */
+static bool is_local(const generator *g, uint32_t chunk, nx_port port) {
+  return has_port(g, chunk, port) && g->p->chunks[nx_port_peer(chunk, port)].stage == g->stage;
 }
 
 static void wait_oldest_send(generator *g, uint32_t chunk, nx_port port) {
@@ -180,6 +164,14 @@ static void receive(generator *g, const pass *at, bool ahead) {
   }
 }
 
+/* What goes to a chunk of the same stage is received before it is sent, so that nothing waits for it. */
+static void hand_on(generator *g, const pass *at) {
+  nx_port port = at->backward ? NX_PORT_INPUT_GRADIENT : NX_PORT_OUTPUT;
+  const pass next = {at->backward, nx_port_peer(at->chunk, port), at->micro_batch};
+  if (is_local(g, at->chunk, port)) receive(g, &next, false);
+  send(g, at->chunk, port, at->micro_batch);
+}
+
 static void run(generator *g, const pass *at) {
   chunk_list *list = &g->lists[at->chunk];
   uint32_t m = at->micro_batch;
@@ -187,9 +179,9 @@ static void run(generator *g, const pass *at) {
   if (has_port(g, at->chunk, port)) push(g, NX_ITEM_WAIT, port, at->chunk, m, list->slot_of[m]);
   nx_item_kind forward = g->evaluates ? NX_ITEM_EVALUATE : NX_ITEM_FORWARD;
   push(g, at->backward ? NX_ITEM_BACKWARD : forward, 0, at->chunk, m, list->slot_of[m]);
-  send(g, at->chunk, at->backward ? NX_PORT_INPUT_GRADIENT : NX_PORT_OUTPUT, m);
+  if (!at->backward) list->forwarded[m] = true;
+  hand_on(g, at);
   if (at->backward || g->evaluates) list->free_slots[list->n_freed++] = list->slot_of[m];
-  else list->forwarded[m] = true;
 }
 
 static void push_step(generator *g, uint32_t chunk, uint8_t when) {
@@ -200,38 +192,49 @@ static void push_step(generator *g, uint32_t chunk, uint8_t when) {
 /* A stage of several chunks steps in three phases. */
 static void step(generator *g) {
   if (g->evaluates) {
-    push_step(g, g->stage, NX_WHEN_EVALUATED);
+    push_step(g, g->chunks[0], NX_WHEN_EVALUATED);
     return;
   }
   uint8_t first = NX_WHEN_FIRST << g->shift, middle = NX_WHEN_MIDDLE << g->shift,
           last = NX_WHEN_LAST << g->shift;
-  if (g->n_virtual == 1) {
-    push_step(g, g->stage, first | middle | last);
+  if (g->n_own == 1) {
+    push_step(g, g->chunks[0], first | middle | last);
     return;
   }
-  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), first);
-  push_step(g, g->stage, middle);
-  for (uint32_t v = 0; v < g->n_virtual; v++) push_step(g, chunk_at(g, v), last);
+  for (uint32_t i = 0; i < g->n_own; i++) push_step(g, g->chunks[i], first);
+  push_step(g, g->chunks[0], middle);
+  for (uint32_t i = 0; i < g->n_own; i++) push_step(g, g->chunks[i], last);
+}
+
+/* Micro-batches that hold a slot of each chunk at once: what comes from a chunk of the same stage is put
+ * there when it is made. */
+static uint32_t *most_in_flight(const generator *g) {
+  uint32_t *now = nxc_arena_array(g->p->arena, g->p->n_chunks, sizeof *now);
+  uint32_t *most = nxc_arena_array(g->p->arena, g->p->n_chunks, sizeof *most);
+  for (size_t i = 0; i < g->n_passes; i++) {
+    const pass *at = &g->passes[i];
+    uint32_t takes = is_local(g, at->chunk, NX_PORT_OUTPUT) ? at->chunk + 1 : at->chunk;
+    bool has_one = !at->backward && is_local(g, at->chunk, NX_PORT_INPUT);
+    if (at->backward) now[at->chunk]--;
+    else if (!has_one) now[at->chunk]++;
+    if (!at->backward && takes != at->chunk && ++now[takes] > most[takes]) most[takes] = now[takes];
+    if (now[at->chunk] > most[at->chunk]) most[at->chunk] = now[at->chunk];
+  }
+  return most;
 }
 
 /* As many slots as micro-batches are between their forward and their backward pass at once; as many more as
- * gradients wait to be received where a chunk's turn is longer than the pipeline; and one for the next one's
- * input where it is to be received ahead. The first chunk receives none. */
-static void count_slots(generator *g, bool ahead) {
-  uint32_t *in_flight = nxc_arena_array(g->p->arena, g->p->n_chunks, sizeof *in_flight);
-  for (size_t i = 0; i < g->n_passes; i++) {
-    uint32_t chunk = g->passes[i].chunk;
-    if (g->passes[i].backward)
-      in_flight[chunk]--;
-    else if (++in_flight[chunk] > g->p->chunks[chunk].n_slots)
-      g->p->chunks[chunk].n_slots = in_flight[chunk];
-  }
-  for (uint32_t c = g->stage; c < g->p->n_chunks; c += g->p->n_stages) {
-    uint32_t *n_slots = &g->p->chunks[c].n_slots;
-    if (c > 0 && g->n_virtual > 1) *n_slots += g->group - g->p->n_stages;
-    if (ahead && c > 0) ++*n_slots;
-    if (*n_slots > g->n_micro_batches) *n_slots = g->n_micro_batches;
-    if (*n_slots > g->p->n_slots) g->p->n_slots = *n_slots;
+ * gradients wait to be received where a chunk's turn is longer than the pipeline; and spare ones, as for the
+ * next one's input where it is to be received ahead. The first chunk receives none. */
+static void count_slots(generator *g, uint32_t spare) {
+  const uint32_t *most = most_in_flight(g);
+  for (uint32_t i = 0; i < g->n_own; i++) {
+    uint32_t c = g->chunks[i], n_slots = most[c];
+    if (c > 0 && g->n_own > 1 && g->group > g->p->n_stages) n_slots += g->group - g->p->n_stages;
+    if (c > 0) n_slots += spare;
+    if (n_slots > g->n_micro_batches) n_slots = g->n_micro_batches;
+    if (n_slots > g->p->chunks[c].n_slots) g->p->chunks[c].n_slots = n_slots;
+    if (n_slots > g->p->n_slots) g->p->n_slots = n_slots;
   }
 }
 
@@ -239,8 +242,8 @@ static void open_lists(generator *g) {
   nxc_arena *arena = g->p->arena;
   size_t n = g->n_micro_batches;
   g->lists = nxc_arena_array(arena, g->p->n_chunks, sizeof *g->lists);
-  for (uint32_t c = g->stage; c < g->p->n_chunks; c += g->p->n_stages) {
-    chunk_list *list = &g->lists[c];
+  for (uint32_t i = 0; i < g->n_own; i++) {
+    chunk_list *list = &g->lists[g->chunks[i]];
     list->slot_of = nxc_arena_array(arena, n, sizeof *list->slot_of);
     list->has_slot = nxc_arena_array(arena, n, sizeof *list->has_slot);
     list->received_gradient = nxc_arena_array(arena, n, sizeof *list->received_gradient);
@@ -253,29 +256,26 @@ static void open_lists(generator *g) {
 
 static void schedule_stage(nxc_pipeline *p, const nxc_training *t, const nx_schedule *schedule,
                            uint32_t stage) {
-  bool evaluates = schedule->kind == NX_SCHEDULE_EVALUATE;
   generator g = {.p = p,
                  .stage = stage,
                  .n_micro_batches = schedule->n_micro_batches,
                  .most = (uint32_t)t->batch.n_micro,
-                 .n_virtual = p->n_chunks / p->n_stages,
-                 .group = t->layout.group,
-                 .evaluates = evaluates,
+                 .chunks = nxc_arena_array(p->arena, p->n_chunks, sizeof *g.chunks),
+                 .group = nxc_layout_turn(&t->layout, schedule->n_micro_batches),
+                 .evaluates = schedule->kind == NX_SCHEDULE_EVALUATE,
                  .shift = schedule->flags & NX_SCHEDULE_COMPRESSED ? NX_WHEN_COMPRESSED : 0};
-  g.passes = nxc_arena_array(p->arena, 2 * (size_t)g.n_micro_batches * g.n_virtual, sizeof *g.passes);
-  if (evaluates || t->layout.gpipe) all_passes(&g, false);
-  else one_forward_one_back(&g);
-  if (t->layout.gpipe && !evaluates) all_passes(&g, true);
-  if (schedule == p->schedules) count_slots(&g, t->layout.receive_ahead); /* others need no more */
+  list_passes(&g, &t->layout);
+  if (!g.evaluates) count_slots(&g, t->layout.spare_slots); /* an evaluation needs no more */
   open_lists(&g);
   for (size_t i = 0; i < g.n_passes; i++) {
     receive(&g, &g.passes[i], false);
     if (i + 1 < g.n_passes) receive(&g, &g.passes[i + 1], true);
     run(&g, &g.passes[i]);
   }
-  for (uint32_t c = stage; c < p->n_chunks; c += p->n_stages)
+  for (uint32_t i = 0; i < g.n_own; i++)
     for (nx_port port = 0; port < NX_N_PORTS; port++)
-      while (g.lists[c].n_waited[port] < g.lists[c].n_sent[port]) wait_oldest_send(&g, c, port);
+      while (g.lists[g.chunks[i]].n_waited[port] < g.lists[g.chunks[i]].n_sent[port])
+        wait_oldest_send(&g, g.chunks[i], port);
   step(&g);
 }
 

@@ -8,6 +8,18 @@
 
 #include "compiler/settings/settings.h"
 
+/* Which chunks a stage has, of model order: looped as cards are dealt, mirrored from the first stage to the
+ * last, back to the first, and so on. */
+typedef enum nxc_dealing { NXC_LOOPED, NXC_MIRRORED } nxc_dealing;
+
+/* In which order a stage goes forward and back. */
+typedef enum nxc_order_id {
+#define ORDER(id, name, dealing, cuts, spare, meaning) NXC_ORDER_##id,
+#include "compiler/program/records/orders.def"
+#undef ORDER
+  NXC_N_ORDERS
+} nxc_order_id;
+
 typedef struct nxc_layout {
   uint32_t world, nodes, tensor, context, data, pipeline;
   uint32_t kv_replica;            /* ranks of `tensor` that hold the same key and value heads */
@@ -17,9 +29,9 @@ typedef struct nxc_layout {
   bool sequence_parallel;
   uint32_t n_chunks;     /* of layers: stages x chunks of a stage */
   const nxc_value *cuts; /* list of n_chunks - 1 names of layers that end a chunk, or NULL */
-  bool gpipe;
-  uint32_t group; /* micro-batches of a chunk's turn */
-  bool receive_ahead; /* one slot more than there are micro-batches in flight */
+  nxc_order_id pipeline_order;
+  uint32_t group; /* micro-batches of a chunk's turn; 0: what nxc_layout_turn says */
+  uint32_t spare_slots; /* more than there are micro-batches in flight */
 } nxc_layout;
 
 nxc_layout nxc_layout_read(const nxc_settings *settings);
@@ -27,5 +39,15 @@ nxc_layout nxc_layout_read(const nxc_settings *settings);
 uint32_t nxc_layout_kv_copies(const nxc_layout *layout, int64_t kv_heads);
 /* Layers, of so many, before a chunk; up to all of them before chunk n_chunks. */
 int64_t nxc_layout_layers_before(const nxc_layout *layout, int64_t n_layers, uint32_t chunk);
+
+/* The stage that has a chunk: nothing else says it. */
+uint32_t nxc_layout_stage_of(const nxc_layout *layout, uint32_t chunk);
+bool nxc_layout_is_mirrored(const nxc_layout *layout);
+/* Whether the order has weights' gradients apart from those of inputs, and later. */
+bool nxc_layout_cuts_backward(const nxc_layout *layout);
+/* Micro-batches that a chunk runs before the next of its stage takes its turn, of a step of so many. */
+uint32_t nxc_layout_turn(const nxc_layout *layout, uint32_t n_micro);
+/* As people call the order of passes. */
+const char *nxc_layout_order_name(const nxc_layout *layout);
 
 #endif

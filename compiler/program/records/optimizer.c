@@ -141,6 +141,7 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
       .matrix_routers = nxc_flag(s, NX_SETTING_OPTIMIZER_MATRIX_ROUTERS),
       .stacked_scale = nxc_flag(s, NX_SETTING_OPTIMIZER_STACKED_SCALE),
       .matrix_parts = nxc_int_or(s, NX_SETTING_OPTIMIZER_MATRIX_PARTS, 1),
+      .expert_parts = nxc_int_or(s, NX_SETTING_OPTIMIZER_EXPERT_PARTS, 1),
       .weight_decay = read_weight_decay(s),
       .clip_norm = nxc_number_or(s, NX_SETTING_OPTIMIZER_CLIP_NORM, DBL_MAX),
       .begins_anew = nxc_has(s, NX_SETTING_CHECKPOINT_LOAD) &&

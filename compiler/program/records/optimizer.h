@@ -28,7 +28,8 @@ typedef struct nxc_optimizer {
   bool blockwise; /* a rule for matrices works on the part of a matrix that a tensor-parallel rank has */
   bool matrix_routers;  /* it updates routers too */
   bool stacked_scale;   /* an expert's matrix has the scale of its form in a stack of experts */
-  int64_t matrix_parts; /* each matrix is updated in so many parts, one below the other */
+  int64_t matrix_parts; /* each matrix is updated in so many parts, one below the other; experts' are not */
+  int64_t expert_parts; /* but each of theirs in so many beside one another */
   const nxc_value *joined; /* parts that are one matrix (passes/matrices.h) */
   size_t n_joined;
   nxc_learning_rate weight_decay; /* by step; what a group that is not decayed does not read */

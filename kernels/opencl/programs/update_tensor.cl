@@ -55,35 +55,50 @@ static float squared(float x) {
 #define SCALED(i) (GRADIENT(i) * (float)AT_STEP->scale)
 
 #if defined IS_muon || defined IS_adaptive_muon
-/* X is what is made orthogonal, with no more rows than columns: [LEAST, MOST], twice, in turns. */
-#define LEAST min(ROWS, COLUMNS)
-#define MOST max(ROWS, COLUMNS)
-#define X_NOW (ROOM + (call.round % 2) * N)
-#define X_NEXT (ROOM + (1 - call.round % 2) * N)
-#define SQUARE (ROOM + 2 * N)
+/* X is what is made orthogonal: the parts of the matrix one behind the other, each with no more rows than
+ * columns, [LEAST, MOST]; all of them twice, in turns. `part` is the one that a kernel works on. */
+#define WIDTH (COLUMNS / A_column_parts)
+#define LEAST min(ROWS, WIDTH)
+#define MOST max(ROWS, WIDTH)
+#define N_PART (ROWS * WIDTH)
+#define X_NOW (ROOM + (call.round % 2) * N + part * N_PART)
+#define X_NEXT (ROOM + (1 - call.round % 2) * N + part * N_PART)
+#define SQUARE (ROOM + 2 * N + part * 2 * LEAST * LEAST)
 #define MIXED (SQUARE + LEAST * LEAST)
-#define AS_STORED(x) (A_rounded_update ? nx_bf16_to_float(nx_bf16_from_float(x)) : (x))
-#define TURNED(i) (ROWS > COLUMNS ? (i) % COLUMNS * ROWS + (i) / COLUMNS : (i))
+#define NORMS (ROOM + N)
+#define ROUNDED(x) nx_bf16_to_float(nx_bf16_from_float(x))
+#define AS_STORED(x) (A_rounded_update ? ROUNDED(x) : (x))
+#define IN_MOMENTUM(x) (A_rounded_momentum == rounded_momentum_all ? ROUNDED(x) : (x))
+
+/* Where an element of the matrix is in X. */
+static long placed(long i, long rows, long columns, long width) {
+  long row = i / columns, column = i % columns % width;
+  return i % columns / width * rows * width + (rows > width ? column * rows + row : row * width + column);
+}
 
 kernel void muon_direction(OPERANDS) {
   long i = get_global_id(0);
   if (i >= N || SKIPPED) return;
   float momentum = (float)A_momentum, rest = (float)REST(momentum), gradient = SCALED(i);
-  float mean = momentum * STATE_0(i) + rest * gradient;
-  ROOM[TURNED(i)] = AS_STORED(A_nesterov ? rest * gradient + momentum * mean : mean);
+  if (A_rounded_momentum) gradient = ROUNDED(gradient);
+  float mean = IN_MOMENTUM(momentum * STATE_0(i) + rest * gradient);
+  float direction = IN_MOMENTUM(A_nesterov ? rest * gradient + momentum * mean : mean);
+  ROOM[placed(i, ROWS, COLUMNS, WIDTH)] = AS_STORED(direction);
   BOX_OF(i);
   if (box >= 0) SET_Y1(box, mean);
 }
 
 kernel void muon_norm(OPERANDS) {
   local double room[LOCAL];
-  SUM_OVER(squares, N, squared(ROOM[i]));
-  if (get_local_id(0) == 0) AT_STEP->sums[0] = fmax(sqrt(squares), 1e-7);
+  long part = get_group_id(0);
+  const global float *x = ROOM + part * N_PART;
+  SUM_OVER(squares, N_PART, squared(x[i]));
+  if (get_local_id(0) == 0) NORMS[part] = (float)fmax(sqrt(squares), 1e-7);
 }
 
 kernel void muon_divide(OPERANDS) {
   long i = get_global_id(0);
-  if (i < N) ROOM[i] /= (float)AT_STEP->sums[0];
+  if (i < N) ROOM[i] /= NORMS[i / N_PART];
 }
 
 #define LOAD_X(i, end) load_wide_f32((global const uchar *)X_NOW, i, end)
@@ -93,8 +108,10 @@ kernel void muon_divide(OPERANDS) {
 #define MUON_PRODUCT(columns, depth, b_column_, b_k_) \
   TILE_ROOM \
   product p = {LEAST, columns, depth, depth, 1, b_column_, b_k_}; \
-  long n_across = TILES(p.n, TILE_COLUMNS); \
-  long row = get_group_id(0) / n_across * TILE_ROWS, column = get_group_id(0) % n_across * TILE_COLUMNS; \
+  long n_across = TILES(p.n, TILE_COLUMNS), n_tiles = n_across * TILES(p.m, TILE_ROWS); \
+  long part = min((long)get_group_id(0) / n_tiles, (long)A_column_parts - 1); \
+  long tile = get_group_id(0) - part * n_tiles; \
+  long row = tile / n_across * TILE_ROWS, column = tile % n_across * TILE_COLUMNS; \
   TILE_SUMS(sums)
 
 kernel void muon_square(OPERANDS) {
@@ -121,35 +138,38 @@ kernel void muon_apply(OPERANDS) {
 }
 
 /* From here on call.round is the number of rounds. */
-#define SCALE_OF_UPDATE (A_update_factor * nx_muon_scale(A_update_scale, ROWS, COLUMNS))
+#define SCALE_OF_UPDATE (A_update_factor * nx_muon_scale(A_update_scale, ROWS, WIDTH))
+#define UPDATE(i) (ROOM + (call.round % 2) * N)[placed(i, ROWS, COLUMNS, WIDTH)]
 
 #ifdef IS_adaptive_muon
 /* Of each row, where there are no fewer rows than columns, or else of each column: its sum of squares in the
  * scaled update, and its second moment. */
-#define LINE_SUMS (MIXED + LEAST * LEAST)
-#define LINE_SECONDS (LINE_SUMS + MOST)
+#define LINES max(ROWS, COLUMNS)
+#define LINE_SUMS (ROOM + 2 * N + 2 * A_column_parts * LEAST * LEAST)
+#define LINE_SECONDS (LINE_SUMS + LINES)
 #define LINE(i) (ROWS >= COLUMNS ? (i) / COLUMNS : (i) % COLUMNS)
 #define AT_LEAST(second) fmax(second, (float)A_moment2_epsilon)
 
 kernel void muon_sums(OPERANDS) {
   long line = get_global_id(0);
   double sum = 0, scale = SCALE_OF_UPDATE;
-  if (line >= MOST || SKIPPED || A_moment2 != moment2_normuon) return;
-  for (long i = 0; i < LEAST; i++) {
-    float x = X_NOW[ROWS == COLUMNS ? line * MOST + i : i * MOST + line] * (float)scale;
+  if (line >= LINES || SKIPPED || A_moment2 != moment2_normuon) return;
+  for (long i = 0; i < min(ROWS, COLUMNS); i++) {
+    float x = UPDATE(ROWS >= COLUMNS ? line * COLUMNS + i : i * COLUMNS + line) * (float)scale;
     sum += (double)x * (double)x;
   }
   float before = STATE_1(ROWS >= COLUMNS ? line * COLUMNS : line);
   LINE_SUMS[line] = (float)sum;
-  LINE_SECONDS[line] = (float)(A_moment2_beta * before + REST(moment2_beta) * sum / (double)LEAST);
+  sum /= (double)min(ROWS, COLUMNS);
+  LINE_SECONDS[line] = (float)(A_moment2_beta * before + REST(moment2_beta) * sum);
 }
 
 /* What keeps the norm of the update. */
 kernel void muon_kept(OPERANDS) {
   local double room[LOCAL];
   if (A_moment2 != moment2_normuon) return;
-  SUM_OVER(squares, MOST, LINE_SUMS[i]);
-  SUM_OVER(divided, MOST, LINE_SUMS[i] / AT_LEAST(LINE_SECONDS[i]));
+  SUM_OVER(squares, LINES, LINE_SUMS[i]);
+  SUM_OVER(divided, LINES, LINE_SUMS[i] / AT_LEAST(LINE_SECONDS[i]));
   if (get_local_id(0) == 0) AT_STEP->sums[1] = sqrt(squares) / fmax(sqrt(divided), A_moment2_epsilon);
 }
 #endif
@@ -159,7 +179,7 @@ kernel void muon_store(OPERANDS) {
   if (i >= N || SKIPPED) return;
   double scale = SCALE_OF_UPDATE;
   float rate = (float)(AT_STEP->lr * scale), kept = (float)(1 - AT_STEP->lr * AT_STEP->decay);
-  float update = X_NOW[TURNED(i)], old = P(i);
+  float update = UPDATE(i), old = P(i);
   BOX_OF(i);
 #ifdef IS_adaptive_muon
   update *= (float)scale;
