@@ -206,9 +206,10 @@ static bool judge_mixture(const nxc_settings *s, nxc_sink *sink, const nxc_train
        "divides"},
       {(whole & ~width) == 0 || (whole & width) == 0, NX_SETTING_MESH_EXPERT_TENSOR, "NX3012",
        "without sequence parallelism experts are divided over all tensor-parallel ranks or none"},
-      {m->aux == 0 || m->aux_scope != NXC_AUX_OF_MODEL || t->layout.pipeline == 1,
+      {m->aux == 0 || m->aux_scope != NXC_AUX_OF_MODEL || t->layout.pipeline == 1 ||
+           m->aux_over == NXC_AUX_OVER_MICRO_BATCH,
        NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3012",
-       "a load-balancing loss over all layers couples pipeline stages before their backward passes"},
+       "of several pipeline stages a load-balancing loss over all layers is over a micro-batch"},
       {(m->aux_sequence == 0 && m->aux_step == 0) ||
            (m->aux_scope == NXC_AUX_OF_LAYER && m->aux_over == NXC_AUX_OVER_MICRO_BATCH),
        NX_SETTING_MOE_AUX_LOSS_SCOPE, "NX3012",

@@ -166,6 +166,11 @@ static const struct family {
      EXPERTS("2") SET("batch.global", "2") SET("moe.aux_loss_over", "ranks")
          SET("moe.aux_loss_scope", "model"),
      ranks_experts, 2, false, &two_at_once},
+    {"experts-model", MIXTURE("2") LAYERS("4") SET("moe.aux_loss_scope", "model"), model_experts, 4},
+    {"experts-model-shares",
+     EXPERTS("2") LAYERS("4") SET("moe.aux_loss_scope", "model") SET("moe.offset", "2")
+         SET("moe.frequency", "3"),
+     model_shares, 2, false, &two_shares},
     {"experts-step", EXPERTS("2") LAYERS("4") SET("moe.aux_loss_over", "step"), step_experts, 4, false,
      &two_shares},
     {"experts-ademamix",

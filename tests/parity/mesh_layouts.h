@@ -219,6 +219,17 @@ static const mesh step_experts[] = {
     {"pp2-vpp2-ep2", 4, WORLD("4") STAGES("2") CHUNKS("2") EXPERT("2"), NULL},
     {"pp2-dp2-recompute", 4, WORLD("4") STAGES("2") SET("recompute.granularity", "full"), NULL},
 };
+/* Stages whose layers share a load-balancing loss: counts go beside what they exchange. */
+static const mesh model_experts[] = {
+    {"pp4", 4, WORLD("4") STAGES("4"), NULL},
+    {"pp2-vpp2-recompute", 2, WORLD("2") STAGES("2") CHUNKS("2") SET("recompute.granularity", "full"), NULL},
+    {"pp2-tp2-sp-ep2", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE EXPERT("2") EXPERT_TENSOR("1"), NULL},
+    {"pp2-ring2-ep2", 4, WORLD("4") STAGES("2") RING("2") EXPERT("2"), NULL},
+};
+static const mesh model_shares[] = {
+    {"pp2-ep2-zero2", 4, WORLD("4") STAGES("2") EXPERT("2") ZERO("2"), NULL},
+    {"pp4-dp2-zero1", 8, WORLD("8") STAGES("4") ZERO1, NULL},
+};
 /* AdaMuon divides by what is near 0 where a gradient is; its epsilon is above what rounding makes of that. */
 static const mesh staged_zero[] = {{"pp2-ep2-zero2", 4, WORLD("4") STAGES("2") EXPERT("2") ZERO("2"), NULL}};
 static const mesh context_experts[] = {

@@ -35,7 +35,9 @@ static void what_cannot_run_is_refused(void **state) {
       {"moe.experts=3 mesh.expert=2 mesh.world=2", "NX2705"},
       {"moe.experts=4 moe.ffn_hidden=33 mesh.tensor=2 mesh.world=2", "NX2706"},
       {"moe.experts=4 mesh.expert=2 mesh.expert_tensor=1 mesh.tensor=2 mesh.world=2", "NX3012"},
-      {"moe.experts=4 moe.aux_loss_coef=0.1 moe.aux_loss_scope=model mesh.pipeline=2 mesh.world=2", "NX3012"},
+      {"moe.experts=4 moe.aux_loss_coef=0.1 moe.aux_loss_scope=model moe.aux_loss_over=step mesh.pipeline=2 "
+       "mesh.world=2",
+       "NX3012"},
       {"moe.experts=4 model.ffn_dropout=0.1", "NX3012"},
       {"model.kind=recurrent", "NX3001"},
       {"model.position_embedding=relative model.relative_buckets=7", "NX3003"},

@@ -314,6 +314,9 @@ typedef struct nxc_graph {
   bool counts_voters; /* of which micro-batches without labels have none */
   int32_t first_layer, n_layers;
   nxc_id ports[NX_N_PORTS]; /* 0: none */
+  nxc_id output;            /* what the next chunk begins with; 0: there is none */
+  nxc_id output_gradient, input; /* in the ports that are received */
+  const nxc_shape *port_counts;  /* of the experts' counts that go beside it; NULL: none do */
   uint64_t arena_bytes[NX_N_ARENAS]; /* of arena slot: of one slot */
   bool arena_shared[NX_N_ARENAS];
   const char *fault; /* the first inconsistency met; NULL: none */

@@ -9,6 +9,7 @@
 #include "compiler/program/model/moe_layer.h"
 #include "compiler/program/model/moe_route.h"
 #include "compiler/program/pipeline/pipeline.h"
+#include "compiler/program/pipeline/ports.h"
 
 static nxc_id residual(const nxc_decoder *d, nxc_id x, nxc_id y, int key) {
   const nxc_rank_number none = nxc_rank_number_of(0);
@@ -198,17 +199,15 @@ static void inputs(nxc_graph *graph, const nxc_training *t) {
   if (t->measures.router_losses) make_router_losses(graph, t);
 }
 
-/* What comes from a neighbouring chunk: residuals, or their gradients. */
-static nxc_id receive(const nxc_decoder *d, nx_port port) {
+/* What a neighbouring chunk sends, of every token that is here. */
+static nxc_shape residual_shape(const nxc_decoder *d) {
   nxc_graph *graph = d->graph;
   nxc_shape shape =
       nxc_shape_of(graph->types.residual, 3, (int64_t[]){d->t->batch.micro, d->sequence, d->t->model.hidden});
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_CONTEXT), NXC_SPLIT + 1);
   if (d->t->layout.sequence_parallel) nxc_place_atoms(&shape.placement, d->tensor, NXC_SPLIT + 1);
-  const char *name = port == NX_PORT_INPUT ? "chunk.input" : "chunk.output.grad";
-  graph->ports[port] = nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
-  return graph->ports[port];
+  return shape;
 }
 
 /* Attention, or the feed-forward part, with the norms around it. */
@@ -326,13 +325,16 @@ void nxc_model_decoder(nxc_graph *graph, const nxc_training *t) {
                    .vocab = t->model.vocab_padded / t->layout.tensor,
                    .sequence = nxc_context_tokens(t) / (t->layout.sequence_parallel ? t->layout.tensor : 1)};
   inputs(graph, t);
-  nxc_id x = graph->is_first ? embed(&d) : receive(&d, NX_PORT_INPUT);
+  const nxc_shape residuals = residual_shape(&d);
+  graph->port_counts = nxc_moe_port_counts(graph, t);
+  nxc_id x =
+      graph->is_first ? embed(&d) : (graph->input = nxc_port_receive(graph, NX_PORT_INPUT, &residuals));
   for (int32_t layer = graph->first_layer; layer < graph->first_layer + graph->n_layers; layer++)
     x = one_layer(&d, layer, x);
   nxc_moe_load_of_model(graph, t);
   if (!graph->is_last) {
-    graph->ports[NX_PORT_OUTPUT] = x;
-    receive(&d, NX_PORT_OUTPUT_GRADIENT);
+    nxc_port_send(graph, NX_PORT_OUTPUT, graph->output = x);
+    graph->output_gradient = nxc_port_receive(graph, NX_PORT_OUTPUT_GRADIENT, &residuals);
     return;
   }
   nxc_decoder_enter(&d, -1, "final_norm");

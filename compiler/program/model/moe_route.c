@@ -121,6 +121,15 @@ static void note_load(const nxc_decoder *d, nxc_id counts) {
       is_several ? several(d, counts) : shares(graph, m->aux_over == NXC_AUX_OVER_STEP, counts);
 }
 
+const nxc_shape *nxc_moe_port_counts(nxc_graph *graph, const nxc_training *t) {
+  const nxc_mixture *m = t->model.mixture;
+  if (m == NULL || m->aux == 0 || m->aux_scope != NXC_AUX_OF_MODEL || t->layout.n_chunks == 1) return NULL;
+  nxc_shape *counts = nxc_arena_alloc(graph->arena, sizeof *counts);
+  *counts = nxc_shape_of(NX_f32, 2, (int64_t[]){1, m->n_experts});
+  nxc_place_atoms(&counts->placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
+  return counts;
+}
+
 void nxc_moe_load_of_model(nxc_graph *graph, const nxc_training *t) {
   const nxc_mixture *m = t->model.mixture;
   if (graph->mixture_counts && m->aux > 0 && m->aux_over != NXC_AUX_OVER_MICRO_BATCH)

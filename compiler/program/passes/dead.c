@@ -4,7 +4,7 @@
 static bool is_kept(const nxc_graph *graph, nxc_id value) {
   if (graph->values[value].role != NXC_ROLE_ACTIVATION) return true;
   for (nx_port port = 0; port < NX_N_PORTS; port++)
-    if (graph->ports[port] == value) return true;
+    if (graph->ports[port] && graph->ports[port] == nxc_value_root(graph, value)) return true;
   return false;
 }
 

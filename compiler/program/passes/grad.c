@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/graph/fp8.h"
 #include "compiler/program/graph/grad.h"
+#include "compiler/program/pipeline/ports.h"
 
 #include <assert.h>
 
@@ -196,8 +197,7 @@ void nxc_grad_build(nxc_graph *graph, double loss_scale) {
   grad.given = nxc_arena_array(graph->arena, graph->n_values, sizeof *grad.given);
   grad.replaced_by = nxc_arena_array(graph->arena, graph->n_values, sizeof *grad.replaced_by);
   graph->program = NXC_BACKWARD;
-  if (graph->ports[NX_PORT_OUTPUT])
-    nxc_grad_give(&grad, graph->ports[NX_PORT_OUTPUT], graph->ports[NX_PORT_OUTPUT_GRADIENT]);
+  if (graph->output) nxc_grad_give(&grad, graph->output, graph->output_gradient);
   for (size_t i = graph->programs[NXC_FORWARD].n; i-- > 0;) {
     nxc_operator_node op = graph->operators[graph->programs[NXC_FORWARD].operators[i]];
     if (!(op.when & NX_WHEN_FIRST)) continue; /* the same operator for later micro-batches */
@@ -208,6 +208,5 @@ void nxc_grad_build(nxc_graph *graph, double loss_scale) {
     if (rule->grad != NULL) rule->grad(&grad, &op);
   }
   add_tied(graph);
-  if (graph->ports[NX_PORT_INPUT])
-    graph->ports[NX_PORT_INPUT_GRADIENT] = nxc_grad_of(&grad, graph->ports[NX_PORT_INPUT]);
+  if (graph->input) nxc_port_send(graph, NX_PORT_INPUT_GRADIENT, nxc_grad_of(&grad, graph->input));
 }

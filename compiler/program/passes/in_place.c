@@ -45,7 +45,9 @@ void nxc_in_place(nxc_graph *graph) {
       const nxc_operator_node *op = &graph->operators[list->operators[i]];
       for (uint32_t in = 0; in < op->n_in; in++) {
         if (op->n_out != 1 || !may_overwrite(&r, op, in, position(graph, program, i))) continue;
-        graph->values[op->args[op->n_in]].view_of = nxc_value_root(graph, op->args[in]);
+        nxc_value_node *y = &graph->values[op->args[op->n_in]];
+        y->view_of = nxc_value_root(graph, op->args[in]);
+        y->view_offset = graph->values[op->args[in]].view_offset;
         break;
       }
     }
