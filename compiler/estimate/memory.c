@@ -70,25 +70,32 @@ static double share_away(const nxc_system_row *row, const nxc_sizes *z) {
   return waits(row, z) ? z->offload_activations : 0;
 }
 
-/* One layer is on its way while another is at work. */
-static double on_the_way(const nxc_kept *kept, size_t n_kept, const nxc_sizes *z) {
+/* One layer is on its way while another is at work, or as much as the system lets be of what goes there. */
+static double on_the_way(const nxc_kept *kept, size_t n_kept, const nxc_sizes *z, double at_most,
+                         double away) {
   double of[NXC_N_KEEPS] = {0};
+  if (at_most > 0) return fmin(at_most, away);
   for (size_t i = 0; i < n_kept; i++)
     if (is_of_layers(kept[i].row->keep)) of[kept[i].row->keep] += kept[i].bytes * share_away(kept[i].row, z);
   if (z->recomputes_all) return 2 * of[NXC_KEEP_INPUT];
   return 2 * of_largest(z, of[NXC_KEEP_LAYER], of[NXC_KEEP_DENSE], of[NXC_KEEP_MIXTURE]);
 }
 
-double nxc_own_offloaded(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
-                         nxc_arena *arena) {
-  if (z->offload_activations == 0) return 0;
+/* Of one micro-batch, of which some stays on the device first. */
+static double sent_away(const nxc_kept *kept, size_t n_kept, const nxc_sizes *z) {
   double bytes = 0;
-  size_t n_kept;
-  nxc_kept *kept = nxc_system_keeps(system, z, training, arena, &n_kept);
   for (size_t i = 0; i < n_kept; i++)
     if (is_of_layers(kept[i].row->keep))
       bytes += kept[i].bytes * share_away(kept[i].row, z) * times(kept[i].row->keep, z) / z->in_flight;
   return bytes;
+}
+
+double nxc_own_offloaded(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
+                         nxc_arena *arena) {
+  if (z->offload_activations == 0) return 0;
+  size_t n_kept;
+  nxc_kept *kept = nxc_system_keeps(system, z, training, arena, &n_kept);
+  return fmax(0, sent_away(kept, n_kept, z) - z->kept_bytes);
 }
 
 /* ---- in all ---- */
@@ -104,9 +111,12 @@ static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, con
       .name = "layers that are computed again", .keep = NXC_KEEP_TRANSIENT, .part = NXC_PART_ACTIVATIONS};
   static const nxc_system_row moving = {
       .name = "layers on their way to the host and back", .keep = NXC_KEEP_STAGE, .part = NXC_PART_BUFFERS};
+  static const nxc_system_row staying = {
+      .name = "activations that stay before others go to the host", .keep = NXC_KEEP_STAGE,
+      .part = NXC_PART_ACTIVATIONS};
   size_t n_kept;
   nxc_kept *kept = nxc_system_keeps(system, z, training, arena, &n_kept);
-  nxc_own_memory m = {.lines = nxc_arena_array(arena, n_kept + 2, sizeof *m.lines)};
+  nxc_own_memory m = {.lines = nxc_arena_array(arena, n_kept + 3, sizeof *m.lines)};
   nxc_memory_line largest = {&again, working_set(kept, n_kept, z)};
   for (size_t i = 0; i < n_kept; i++) {
     nxc_memory_line line = {kept[i].row, kept[i].bytes * times(kept[i].row->keep, z)};
@@ -115,8 +125,12 @@ static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, con
     else if (line.bytes > largest.bytes) largest = line;
   }
   if (largest.bytes > 0) m.lines[m.n_lines++] = largest;
-  if (z->offload_activations > 0)
-    m.lines[m.n_lines++] = (nxc_memory_line){&moving, on_the_way(kept, n_kept, z)};
+  if (z->offload_activations > 0) {
+    double away = sent_away(kept, n_kept, z), stays = fmin(z->kept_bytes, away);
+    double at_most = nxc_system_traits(system, z, arena).moving_bytes;
+    m.lines[m.n_lines++] = (nxc_memory_line){&moving, on_the_way(kept, n_kept, z, at_most, away - stays)};
+    if (stays > 0) m.lines[m.n_lines++] = (nxc_memory_line){&staying, stays * z->in_flight};
+  }
   for (size_t i = 0; i < m.n_lines; i++) {
     m.parts[m.lines[i].row->part] += m.lines[i].bytes;
     m.total += m.lines[i].bytes;

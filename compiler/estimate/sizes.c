@@ -189,6 +189,8 @@ static void read_recompute(const nxc_recomputation *r, nxc_sizes *z) {
 
 static void read_offload(const nxc_settings *s, nxc_sizes *z) {
   z->offload_optimizer = nxc_number(s, NX_SETTING_OFFLOAD_OPTIMIZER);
+  z->kept_bytes = nxc_number(s, NX_SETTING_OFFLOAD_KEPT) * 1024 * 1024 * 1024;
+  z->waits = flag(s, NX_SETTING_OFFLOAD_WAITS);
   z->in_turns = flag(s, NX_SETTING_OFFLOAD_IN_TURNS);
   z->offload_parameters = z->zero >= 3 ? flag(s, NX_SETTING_OFFLOAD_PARAMETERS) : 0;
   z->offload_activations = nxc_number(s, NX_SETTING_OFFLOAD_ACTIVATIONS);

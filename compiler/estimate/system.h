@@ -60,6 +60,8 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(sums_whole, 0, "1 where each rank gets the whole sum of gradients that ZeRO divides")                \
   TRAIT(host_sums, 0,                                                                                        \
         "1 where the host sums the gradients of micro-batches, for the optimizer's state there")             \
+  TRAIT(updates_on_host, 1, "0 where the optimizer's state comes from the host's memory for the update")     \
+  TRAIT(moving_bytes, 0, "activations on their way to the host's memory and back at most; 0: two layers")    \
   TRAIT(tf32, 0, "1 where products in fp32 are rounded to TF32, half as fast as bf16")                       \
   TRAIT(fp8_speed, 1, "of fp8 products, beside the best that the machine has")                               \
   TRAIT(pads_capacity, 0, "1 where experts multiply all rows that they have room for, empty ones too")       \

@@ -70,7 +70,8 @@ static double update_s(const nxc_clock *c) {
   double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
   double cleared = z->zero >= 2 ? elements : z->parameters + z->expert_parameters;
   double bytes = c->traits.update_bytes * elements + c->traits.clear_bytes * cleared;
-  return nxc_moved_s(c->device, (1 - z->offload_optimizer) * z->trained * bytes) + 1e-3;
+  double here = 1 - c->traits.updates_on_host * z->offload_optimizer;
+  return nxc_moved_s(c->device, here * z->trained * bytes) + 1e-3;
 }
 
 /* ---- the host ---- */
@@ -87,12 +88,19 @@ static double copies_to_host_s(const nxc_clock *c, bool back) {
 
 /* Gradients go there in fp32, those of earlier micro-batches in their own type and back again, and parameters
  * come back; the host's processors move what the update moves. */
+static double host_bytes(const nxc_clock *c, double elements) {
+  const nxc_sizes *z = c->z;
+  double turns = z->in_turns > 0 ? z->parameters + z->expert_parameters : elements;
+  double gradients = 4 + c->traits.host_sums * (z->micro_batches - 1) * 2 * z->param_bytes;
+  return gradients * turns + (z->param_bytes + c->traits.update_bytes) * elements;
+}
+
+/* Where the device updates, the state comes for that, and goes back. */
 static double host_update_s(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   double elements = z->parameters / z->shard + z->expert_parameters / z->expert_shard;
-  double turns = z->in_turns > 0 ? z->parameters + z->expert_parameters : elements;
-  double gradients = 4 + c->traits.host_sums * (z->micro_batches - 1) * 2 * z->param_bytes;
-  double bytes = gradients * turns + (z->param_bytes + c->traits.update_bytes) * elements;
+  double bytes =
+      c->traits.updates_on_host > 0 ? host_bytes(c, elements) : 2 * z->states * z->state_bytes * elements;
   return z->offload_optimizer * z->trained * bytes / c->device->host_bandwidth;
 }
 
@@ -159,6 +167,9 @@ static void add_passes(const nxc_clock *c, nxc_pass *to, const nxc_passes *of, d
   if (back) nxc_pass_add(to, &of->backward, layers);
 }
 
+/* Of both passes, beneath which activations go to the host. */
+static const double forward_share = 1.0 / 3;
+
 /* Forward, and back, of one micro-batch on a stage. */
 static nxc_pass micro_batch(const nxc_clock *c, bool back) {
   const nxc_sizes *z = c->z;
@@ -185,7 +196,9 @@ static nxc_pass micro_batch(const nxc_clock *c, bool back) {
     double seconds = (back ? 2 : 1) * z->chunks * nxc_send_s(c->machine, c->stages, bytes);
     p.parts[NXC_SPENT_STAGES] += seconds * (1 - c->traits.hides_stages);
   }
-  p.parts[NXC_SPENT_HOST] = fmax(0, copies_to_host_s(c, back) - nxc_pass_s(&p));
+  double waits = back ? z->waits * c->offloaded_bytes / c->device->host_bandwidth : 0;
+  double under = nxc_pass_s(&p) * (waits > 0 ? forward_share : 1);
+  p.parts[NXC_SPENT_HOST] = waits + fmax(0, copies_to_host_s(c, back) - waits - under);
   return p;
 }
 

@@ -190,6 +190,55 @@ static void test_flash_of_stages(void **unused) {
   near_to("stage whose scores are stored", apart.memory.total, alike.memory.total, 1e-9);
 }
 
+#define SHARDS MODEL "mesh.world=8 optimizer.zero_stage=3 "
+#define AWAY MODEL "mesh.world=8 optimizer.zero_stage=3 offload.activations=1 batch.micro=8 batch.global=64 "
+
+/* xorl: a GiB of activations on its way out and one on its way in; so many more stay if that is asked for. */
+static void test_activations_away(void **unused) {
+  (void)unused;
+  const double gib = 1024. * 1024 * 1024;
+  outcome here = outcome_of("xorl", "a100", AWAY "offload.activations=0"),
+          there = outcome_of("xorl", "a100", AWAY), some = outcome_of("xorl", "a100", AWAY "offload.kept=3"),
+          all = outcome_of("xorl", "a100", AWAY "offload.kept=1000"),
+          late = outcome_of("xorl", "a100", AWAY "offload.waits=true");
+  assert_true(there.memory.total < here.memory.total - 10 * gib);
+  near_to("GiB on their way", there.memory.parts[NXC_PART_BUFFERS] - here.memory.parts[NXC_PART_BUFFERS],
+          2 * gib, 1e-9);
+  near_to("GiB that stay", some.memory.total - there.memory.total, 3 * gib, 1e-9);
+  near_to("all stay", all.memory.total, here.memory.total, 1e-9);
+  near_to("all stay", all.time.step_s, here.time.step_s, 1e-9);
+  assert_true(some.time.parts[NXC_SPENT_HOST] < there.time.parts[NXC_SPENT_HOST]);
+  assert_true(late.time.parts[NXC_SPENT_HOST] > there.time.parts[NXC_SPENT_HOST]);
+  near_to("late", late.memory.total, there.memory.total, 1e-9);
+}
+
+/* What is not divided again after the forward pass stays, whole. */
+static void test_resharding(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *system;
+    double more; /* parameters, than of two layers and what stays in any case */
+  } cases[] = {{"xorl", 22 * 50.34e6}, {"nx", 22 * 50.34e6 + 103e6}, {"megatron", 22 * 50.34e6 + 103e6}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    outcome again = outcome_of(cases[i].system, "a100", SHARDS),
+            whole = outcome_of(cases[i].system, "a100", SHARDS "optimizer.reshard_after_forward=false");
+    double more = whole.memory.parts[NXC_PART_BUFFERS] - again.memory.parts[NXC_PART_BUFFERS];
+    near_to("whole parameters", more, 2 * cases[i].more, 1e-3);
+    assert_true(whole.time.step_s < again.time.step_s);
+  }
+}
+
+/* xorl's moments come for the update, which the device makes, and go back. */
+static void test_state_between_steps(void **unused) {
+  (void)unused;
+  outcome here = outcome_of("xorl", "a100", SHARDS),
+          there = outcome_of("xorl", "a100", SHARDS "offload.optimizer=1");
+  near_to("moments", here.memory.total - there.memory.total, here.memory.parts[NXC_PART_OPTIMIZER], 1e-9);
+  near_to("update", there.time.parts[NXC_SPENT_UPDATE], here.time.parts[NXC_SPENT_UPDATE], 1e-9);
+  near_to("there and back", there.time.parts[NXC_SPENT_HOST] * 2.5e10,
+          2 * here.memory.parts[NXC_PART_OPTIMIZER], 1e-9);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_modules),
@@ -200,6 +249,9 @@ int main(void) {
       cmocka_unit_test(test_kept_bits),
       cmocka_unit_test(test_fp8_gathers),
       cmocka_unit_test(test_flash_pattern),
+      cmocka_unit_test(test_activations_away),
+      cmocka_unit_test(test_state_between_steps),
+      cmocka_unit_test(test_resharding),
       cmocka_unit_test(test_flash_of_stages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
