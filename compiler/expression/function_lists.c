@@ -153,6 +153,45 @@ static const nxc_value *call_maps(evaluation *e, arguments args, size_t n_args) 
   return list;
 }
 
+/* How many items of a list stand for its entry `index`: those of a list that is no empty one, else one. */
+static size_t parts_of(const nxc_value *lists, size_t index) {
+  const nxc_value *entry = lists->kind == NXC_LIST && index < lists->n_items ? &lists->items[index] : NULL;
+  return entry != NULL && entry->kind == NXC_LIST && entry->n_items > 0 ? entry->n_items : 1;
+}
+
+/* An entry of the second list for each item of the first's; those of the first itself where `own` is set, and
+ * it has any. */
+static const nxc_value *take_parts(evaluation *e, const nxc_value *lists, const nxc_value *others, bool own) {
+  size_t n = 0;
+  if (lists->kind != NXC_LIST || others->kind != NXC_LIST || others->n_items != lists->n_items)
+    return nxc_evaluation_fail(e, "two lists of one length are needed");
+  for (size_t i = 0; i < lists->n_items; i++) n += parts_of(lists, i);
+  nxc_value *items = nxc_arena_array(e->arena, n + 1, sizeof *items);
+  n = 0;
+  for (size_t i = 0; i < lists->n_items; i++) {
+    const nxc_value *entry = &lists->items[i];
+    bool is_list = entry->kind == NXC_LIST && entry->n_items > 0,
+         is_there = is_list || entry->kind == NXC_STRING;
+    for (size_t k = 0; k < parts_of(lists, i); k++)
+      items[n++] = !own || !is_there ? others->items[i] : is_list ? entry->items[k] : *entry;
+  }
+  nxc_value *list = nxc_arena_alloc(e->arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = items, .n_items = n};
+  return list;
+}
+
+/* Texts and lists of texts as one list; of an entry that is neither, the other's. */
+static const nxc_value *call_flat(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  return take_parts(e, args[0], args[1], true);
+}
+
+/* Each value as often as the list beside it has items. */
+static const nxc_value *call_repeated(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
+  return take_parts(e, args[1], args[0], false);
+}
+
 /* A list of numbers as one text: "969,30,1". */
 static const nxc_value *call_joined(evaluation *e, arguments args, size_t n_args) {
   const char *text = "";
@@ -302,6 +341,8 @@ const nxc_expression_function nxc_list_functions[] = {
     {"numbers", 1, 1, false, call_numbers, NULL},
     {"members", 3, 3, false, call_members, NULL},
     {"maps", 2, MANY, false, call_maps, NULL},
+    {"flat", 2, 2, false, call_flat, NULL},
+    {"repeated", 2, 2, false, call_repeated, NULL},
     {"joined", 1, 1, false, call_joined, NULL},
     {"blend", 2, 2, false, call_blend, NULL},
     {"common", 2, 2, false, call_common, NULL},

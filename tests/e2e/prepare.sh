@@ -147,6 +147,9 @@ merged both "{$one}, {$two}" '' '56 50 52 2 9 1 5 11 55 6 54 0 4 51 8 10'
 merged each "{$one}, {$two}" ', shuffle_merged_datasets: false, dataset_shard_num: 3, dataset_shard_idx: 1' '5 10 1 9 54'
 merged shards "{$one, shards: 2, shards_idx: 1}, {$two, shards: 1}" ', shuffle_before_merging_datasets: false' \
   '50 8 56 9 54 5 51 2 11 52 55' 7
+awk 'BEGIN { for (i = 20; i < 32; i++) printf "{\"input_ids\": [%d, 1, 2], \"labels\": [%d, 1, 2]}\n", i, i }' >more.jsonl
+merged files '{path: ., data_files: [two.jsonl, one.jsonl], ds_type: json, type: tokenized, max_seq_len: 3},
+  {path: more.jsonl, type: tokenized, max_seq_len: 3}' ', shuffle_before_merging_datasets: false' '31 10 0 27 26 24 56 23 28 4 21 22 2 20 54 50 9 11 25 6 5 8 30 52 55 29 51 1'
 merged parts '{path: plain.jsonl, type: tokenized, preprocess_shards: 3}' '' '9 11 3 1 4 0 5 7 2 10 6 8'
 merged last '{path: plain.jsonl, type: tokenized}' ', shuffle_merged_datasets: false, dataset_shard_num: 5, dataset_shard_idx: 4' '10 11'
 "$nxdata" prepare both.plan >out 2>&1 && [ "$(grep -c 'is there' out)" -eq 3 ]
