@@ -164,6 +164,12 @@ uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank);
 /* Which operators the passes of a micro-batch run, as a mask of `when`. `most` is how many micro-batches a
  * step of the plan has at most. */
 uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches, uint32_t most);
+/* The same of the part of a backward pass that is cut off, and the parts of a mask: what is of the pass
+ * itself, what is cut off. */
+uint8_t nx_when_later(uint8_t when);
+uint8_t nx_when_now(uint8_t when);
+/* Whether a chunk's backward passes are cut. */
+bool nx_chunk_is_cut(const nx_plan *plan, const nx_chunk *chunk);
 /* The phase that a step is in, also of a plan whose batches have one size. */
 nx_phase nx_plan_phase(const nx_plan *plan, uint64_t step);
 /* Sequences that are trained on before a step. */

@@ -234,6 +234,22 @@ uint8_t nx_pass_when(uint32_t micro_batch, uint32_t n_micro_batches, uint32_t mo
   return when ? when : NX_WHEN_MIDDLE;
 }
 
+uint8_t nx_when_later(uint8_t when) {
+  uint8_t later = (uint8_t)((when & NX_WHEN_ALWAYS) << NX_WHEN_COMPRESSED);
+  return when & NX_WHEN_ONLY ? later | NX_WHEN_EVALUATED : later;
+}
+
+uint8_t nx_when_now(uint8_t when) {
+  return when & (NX_WHEN_ALWAYS | NX_WHEN_ONLY);
+}
+
+bool nx_chunk_is_cut(const nx_plan *plan, const nx_chunk *chunk) {
+  const nx_program *program = chunk->backward == NX_NONE ? NULL : &plan->programs[chunk->backward];
+  for (uint32_t i = 0; program && i < program->n_operators; i++)
+    if (nx_when_now(plan->operators[program->first_operator + i].when) == 0) return true;
+  return false;
+}
+
 nx_phase nx_plan_phase(const nx_plan *plan, uint64_t step) {
   uint32_t n = plan->n[NX_SECTION_PHASES];
   if (n == 0) return (nx_phase){.global_batch = plan->run->global_batch};

@@ -168,7 +168,10 @@ static bool check_scheduled(const nx_checker *check, const nx_schedule *schedule
   bool compressed = schedule->flags & NX_SCHEDULE_COMPRESSED;
   if (item->kind == NX_ITEM_STEP && (item->when >> NX_WHEN_COMPRESSED != 0) != compressed)
     return nx_flaw(check, item, "schedule item %u is of another kind of step", index);
-  if (item->micro_batch >= n || (item->kind != NX_ITEM_STEP && item->when != when))
+  bool whole = item->when == when;
+  if (item->kind == NX_ITEM_BACKWARD)
+    whole = whole || item->when == nx_when_later(when) || item->when == (when | nx_when_later(when));
+  if (item->micro_batch >= n || (item->kind != NX_ITEM_STEP && !whole))
     return nx_flaw(check, item, "schedule item %u is malformed", index);
   if (index > schedule->first_item && item[-1].stage > item->stage)
     return nx_flaw(check, item, "schedule item %u is out of order", index);

@@ -13,6 +13,8 @@ enum { NX_WHEN_ONLY = 16 };
 /* Of a step's operators and items: the phases once more, so many bits further, as steps with compressed
  * reductions (NX_SCHEDULE_COMPRESSED) have them. */
 enum { NX_WHEN_COMPRESSED = 5, NX_WHEN_ANY = 255 };
+/* Of a backward pass's operators: those that nothing but gradients of weights come from may be cut off, to
+ * run later; nx_when_later says what their bits are then. An item runs either part, or both. */
 
 typedef struct nx_operator {
   uint16_t op;

@@ -188,7 +188,9 @@ static bool run_passes(walk *at, uint32_t stage, uint8_t when) {
   for (uint32_t chunk = n; chunk-- > 0;) {
     if (chunks[chunk].stage != stage) continue;
     receive(at, chunk, NX_PORT_OUTPUT_GRADIENT);
-    if (chunks[chunk].backward != NX_NONE && !run_program(at, chunk, chunks[chunk].backward, when))
+    uint32_t back = chunks[chunk].backward;
+    if (back == NX_NONE) continue;
+    if (!run_program(at, chunk, back, when) || !run_program(at, chunk, back, nx_when_later(when)))
       return false;
   }
   return true;

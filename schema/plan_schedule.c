@@ -145,14 +145,18 @@ bool nx_schedule_walk(const nx_plan *plan, const nx_schedule *schedule, const do
   w.ends = calloc(n_chunks * NX_N_PORTS, sizeof *w.ends);
   w.n_forward = calloc(n_chunks, sizeof *w.n_forward);
   w.n_backward = calloc(n_chunks, sizeof *w.n_backward);
+  w.n_later = calloc(n_chunks, sizeof *w.n_later);
+  w.cut = calloc(n_chunks, sizeof *w.cut);
   w.stepped = calloc(n_chunks, sizeof *w.stepped);
   uint32_t n_groups = plan->n[NX_SECTION_GROUPS];
   w.meetings = calloc(n_groups + 1, sizeof *w.meetings);
   w.n_come = calloc((size_t)n_groups * w.n_stages + 1, sizeof *w.n_come);
-  bool enough = w.stages && w.queue && w.slots && w.ends && w.n_forward && w.n_backward && w.stepped &&
-                w.meetings && w.n_come;
+  bool enough = w.stages && w.queue && w.slots && w.ends && w.n_forward && w.n_backward && w.n_later &&
+                w.cut && w.stepped && w.meetings && w.n_come;
   for (uint32_t group = 0; enough && group < n_groups; group++)
     w.meetings[group].n_come = &w.n_come[(size_t)group * w.n_stages];
+  for (uint32_t chunk = 0; enough && chunk < n_chunks; chunk++)
+    w.cut[chunk] = nx_chunk_is_cut(plan, &plan->chunks[chunk]);
   bool good = enough ? walk_all(&w) : nx_fault_set(fault, 0, "out of memory");
   free(w.meetings);
   free(w.n_come);
@@ -162,6 +166,8 @@ bool nx_schedule_walk(const nx_plan *plan, const nx_schedule *schedule, const do
   free(w.ends);
   free(w.n_forward);
   free(w.n_backward);
+  free(w.n_later);
+  free(w.cut);
   free(w.stepped);
   return good;
 }

@@ -37,7 +37,7 @@ static bool is_free(const walk *w, const nx_item *item) {
   if (!slot->used) return true;
   for (nx_port port = 0; port < NX_N_PORTS; port++)
     if (has_port(w, item, port) && slot->ports[port] != COMPLETE) return false;
-  return w->trains ? slot->backward : slot->forward;
+  return w->trains ? slot->backward && (slot->later || !w->cut[item->chunk]) : slot->forward;
 }
 
 static void occupy(const walk *w, const nx_item *item) {
@@ -66,9 +66,19 @@ static bool run_forward(walk *w, const nx_item *item) {
   return true;
 }
 
-static bool run_backward(walk *w, const nx_item *item) {
+static bool run_later(walk *w, const nx_item *item) {
   slot_state *slot = slot_of(w, item);
-  if (!w->trains) return fail(w, item, "it is of another schedule");
+  if (!w->cut[item->chunk]) return fail(w, item, "nothing is cut off the chunk's backward passes");
+  if (item->micro_batch != w->n_later[item->chunk]++)
+    return fail(w, item, "micro-batches are out of order");
+  if (!holds(w, item) || !slot->backward || slot->later)
+    return fail(w, item, "its inputs' part has not gone back in this slot");
+  slot->later = true;
+  return true;
+}
+
+static bool run_inputs(walk *w, const nx_item *item) {
+  slot_state *slot = slot_of(w, item);
   if (item->micro_batch != w->n_backward[item->chunk]++)
     return fail(w, item, "micro-batches are out of order");
   if (!holds(w, item) || !slot->forward || slot->backward)
@@ -77,6 +87,12 @@ static bool run_backward(walk *w, const nx_item *item) {
     return fail(w, item, "its gradient has not been received");
   slot->backward = true;
   return true;
+}
+
+static bool run_backward(walk *w, const nx_item *item) {
+  bool now = nx_when_now(item->when) != 0, later = nx_when_now(item->when) != item->when;
+  if (!w->trains) return fail(w, item, "it is of another schedule");
+  return (!now || run_inputs(w, item)) && (!later || run_later(w, item));
 }
 
 /* ---- transfers ---- */
@@ -142,7 +158,9 @@ bool nx_walk_is_chunk_done(const walk *w, uint32_t chunk) {
     if (end->n_started != end->n_complete || (uses_port(w, chunk, port) && end->n_complete != n))
       return false;
   }
-  return !passes || (w->n_forward[chunk] == n && w->n_backward[chunk] == (w->trains ? n : 0));
+  uint32_t back = w->trains ? n : 0, later = w->cut[chunk] ? back : 0;
+  return !passes ||
+         (w->n_forward[chunk] == n && w->n_backward[chunk] == back && w->n_later[chunk] == later);
 }
 
 /* The sum of an evaluation's losses, once on each stage, when all of its chunks are done. */
@@ -205,5 +223,7 @@ void nx_item_describe(const nx_plan *plan, const nx_item *item, char *text, size
              item->kind == NX_ITEM_WAIT ? "for the" : "of the",
              nx_port_name(item->port), item->chunk, item->micro_batch);
   else
-    snprintf(text, room, "%s of chunk %u, micro-batch %u", name, item->chunk, item->micro_batch);
+    snprintf(text, room, "%s%s of chunk %u, micro-batch %u", name,
+             item->kind == NX_ITEM_BACKWARD && nx_when_now(item->when) == 0 ? ", later part," : "",
+             item->chunk, item->micro_batch);
 }

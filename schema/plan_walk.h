@@ -17,7 +17,7 @@
 typedef enum transfer_state { NOT_STARTED, UNDER_WAY, COMPLETE } transfer_state;
 
 typedef struct slot_state {
-  bool used, forward, backward;
+  bool used, forward, backward, later; /* the part of the backward pass that is cut off */
   uint32_t micro_batch;
   uint8_t ports[NX_N_PORTS];      /* transfer_state */
   /* of the transfer that is under way: how many of its port were started before */
@@ -60,7 +60,8 @@ typedef struct walk {
   uint32_t *n_come;   /* [groups][stages] */
   slot_state *slots;     /* [chunks][slots of the run] */
   channel_end *ends;     /* [chunks][ports] */
-  uint32_t *n_forward, *n_backward; /* [chunks] */
+  uint32_t *n_forward, *n_backward, *n_later; /* [chunks] */
+  bool *cut;                        /* [chunks] */
   uint8_t *stepped;      /* [chunks]: phases */
   uint32_t *queue, n_queued;
 } walk;

@@ -57,6 +57,8 @@ static bool build_graph(nxc_graph *graph, const nxc_training *t, int64_t n_squar
   nxc_reductions_build(graph, t);
   nxc_step_build(graph, t);
   if (!check(graph, sink, "the step")) return false;
+  nxc_cut_backward(graph);
+  if (!check(graph, sink, "cutting the backward pass")) return false;
   nxc_in_place(graph);
   if (!check(graph, sink, "overwriting")) return false;
   nxc_waits(graph);

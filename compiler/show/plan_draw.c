@@ -19,32 +19,46 @@ static bool is_pass(const nx_item *item) {
   return item->kind == NX_ITEM_FORWARD || item->kind == NX_ITEM_BACKWARD;
 }
 
-static double operations(const nx_plan *plan, uint32_t program) {
+/* Of the operators with one of these bits: those of a first micro-batch, once of what has two forms. */
+static double operations(const nx_plan *plan, uint32_t program, uint8_t when) {
   double sum = 0;
   if (program == NX_NONE) return 0;
   for (uint32_t i = 0; i < plan->programs[program].n_operators; i++) {
     const nx_operator *op = &plan->operators[plan->programs[program].first_operator + i];
-    if (op->when & NX_WHEN_FIRST) sum += (double)op->flops; /* once of what has two forms */
+    if (op->when & when) sum += (double)op->flops;
   }
   return sum;
 }
 
+/* By kind_of, in operations. */
+typedef struct pass_costs {
+  double of[3];
+} pass_costs;
+
+static double cost_of(const pass_costs *costs, const nx_item *item) {
+  bool now = item->kind == NX_ITEM_BACKWARD && nx_when_now(item->when) != 0,
+       later = nx_when_now(item->when) != item->when;
+  if (item->kind == NX_ITEM_FORWARD) return costs->of[0];
+  return (now ? costs->of[1] : 0) + (later ? costs->of[2] : 0);
+}
+
 static void measure(timeline *t) {
   const nx_plan *plan = t->plan;
-  double unit = 1, *forward = calloc(plan->n[NX_SECTION_CHUNKS], 2 * sizeof *forward);
-  double *backward = forward ? forward + plan->n[NX_SECTION_CHUNKS] : NULL;
-  for (uint32_t c = 0; forward && c < plan->n[NX_SECTION_CHUNKS]; c++) {
-    forward[c] = operations(plan, plan->chunks[c].forward);
-    backward[c] = operations(plan, plan->chunks[c].backward);
-    if (forward[c] > unit) unit = forward[c];
+  double unit = 1;
+  pass_costs *costs = calloc(plan->n[NX_SECTION_CHUNKS], sizeof *costs);
+  for (uint32_t c = 0; costs && c < plan->n[NX_SECTION_CHUNKS]; c++) {
+    const nx_chunk *chunk = &plan->chunks[c];
+    costs[c] = (pass_costs){{operations(plan, chunk->forward, NX_WHEN_FIRST),
+                             operations(plan, chunk->backward, NX_WHEN_FIRST),
+                             operations(plan, chunk->backward, nx_when_later(NX_WHEN_FIRST))}};
+    if (costs[c].of[0] > unit) unit = costs[c].of[0];
   }
-  for (uint32_t i = 0; forward && i < plan->schedules[0].n_items; i++) {
+  for (uint32_t i = 0; costs && i < plan->schedules[0].n_items; i++) {
     const nx_item *item = &plan->items[i];
-    if (is_pass(item))
-      t->seconds[i] = (item->kind == NX_ITEM_FORWARD ? forward : backward)[item->chunk] / unit;
+    if (is_pass(item)) t->seconds[i] = cost_of(&costs[item->chunk], item) / unit;
     t->busy += t->seconds[i];
   }
-  free(forward);
+  free(costs);
 }
 
 static void timeline_close(timeline *t) {
@@ -75,11 +89,23 @@ static double bubble(const timeline *t) {
   return t->length > 0 ? 1 - t->busy / (t->length * t->n_stages) : 0;
 }
 
+/* Chunks of its stage that stand before it in the model. */
+static uint32_t turn_of(const nx_plan *plan, uint32_t chunk) {
+  uint32_t turn = 0;
+  for (uint32_t c = 0; c < chunk; c++) turn += plan->chunks[c].stage == plan->chunks[chunk].stage;
+  return turn;
+}
+
+/* By kind: forward, backward, and what is cut off it. */
+static uint32_t kind_of(const nx_item *item) {
+  return item->kind == NX_ITEM_FORWARD ? 0 : nx_when_now(item->when) ? 1 : 2;
+}
+
 /* "F3", with the chunk's letter where a stage has several. */
 static int label(const timeline *t, const nx_item *item, char *text, size_t room) {
   uint32_t n_chunks = t->plan->n[NX_SECTION_CHUNKS];
-  char letter[2] = {n_chunks > t->n_stages ? (char)('a' + item->chunk / t->n_stages % 26) : '\0', '\0'};
-  return snprintf(text, room, "%c%u%s", item->kind == NX_ITEM_FORWARD ? 'F' : 'B', item->micro_batch, letter);
+  char letter[2] = {n_chunks > t->n_stages ? (char)('a' + turn_of(t->plan, item->chunk) % 26) : '\0', '\0'};
+  return snprintf(text, room, "%c%u%s", "FBW"[kind_of(item)], item->micro_batch, letter);
 }
 
 enum { MOST_COLUMNS = 2000 };
@@ -125,9 +151,16 @@ static void print_stages(const nx_plan *plan, FILE *out) {
   }
 }
 
+static bool is_cut(const nx_plan *plan) {
+  bool cut = false;
+  for (uint32_t c = 0; c < plan->n[NX_SECTION_CHUNKS]; c++) cut |= nx_chunk_is_cut(plan, &plan->chunks[c]);
+  return cut;
+}
+
 void nxc_dump_schedule(const nx_plan *plan, FILE *out) {
   timeline t;
-  fputs("F forward, B backward, each with its micro-batch; slots hold what a backward pass needs\n", out);
+  fprintf(out, "F forward, B backward%s, each with its micro-batch; slots hold what a backward pass needs\n",
+          is_cut(plan) ? ", W its weights' part" : "");
   print_stages(plan, out);
   if (!timeline_open(plan, &t)) return;
   draw_text(&t, out);
@@ -143,8 +176,9 @@ void nxc_dump_schedule(const nx_plan *plan, FILE *out) {
 enum { LEFT = 80, TOP = 64, ROW = 30, BOX = 24, WIDTH = 1200, AXIS = 44 };
 
 /* By direction, then by the chunk's turn on its stage. */
-static const char *const colours[2][4] = {{"#8ecae6", "#6fb3d6", "#b7ddf0", "#559bc2"},
-                                          {"#ffb703", "#f79d00", "#ffd166", "#e08b00"}};
+static const char *const colours[3][4] = {{"#8ecae6", "#6fb3d6", "#b7ddf0", "#559bc2"},
+                                          {"#ffb703", "#f79d00", "#ffd166", "#e08b00"},
+                                          {"#c9b458", "#a8923a", "#ddcc7a", "#8f7b2c"}};
 
 static void draw_key(double x, const char *colour, const char *text, FILE *out) {
   fprintf(out, "<rect x=\"%.0f\" y=\"36\" width=\"14\" height=\"14\" fill=\"%s\"/>\n"
@@ -158,6 +192,7 @@ static void draw_legend(const timeline *t, FILE *out) {
   fputs("<text x=\"410\" y=\"47\">a number is the micro-batch", out);
   if (t->plan->n[NX_SECTION_CHUNKS] > t->n_stages) fputs(", a letter the chunk of the stage", out);
   fputs("</text>\n", out);
+  if (is_cut(t->plan)) draw_key(780, colours[2][0], "W its weights' part", out);
 }
 
 /* Ticks at round numbers: 1, 2 or 5 of a power of ten. */
@@ -184,7 +219,7 @@ static void draw_box(const timeline *t, uint32_t index, FILE *out) {
   double scale = WIDTH / t->length, x = LEFT + t->begin[index] * scale;
   double width = (t->end[index] - t->begin[index]) * scale;
   unsigned y = TOP + ROW * item->stage;
-  const char *colour = colours[item->kind == NX_ITEM_BACKWARD][item->chunk / t->n_stages % 4];
+  const char *colour = colours[kind_of(item)][turn_of(t->plan, item->chunk) % 4];
   int n = label(t, item, text, sizeof text);
   fprintf(out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\" stroke=\"#ffffff\" "
                "stroke-width=\"0.5\"/>\n", x, y, width, BOX, colour);

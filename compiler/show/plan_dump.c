@@ -96,11 +96,17 @@ static void print_route(const nx_route *route, FILE *out) {
   fputc(')', out);
 }
 
+/* A capital one where it runs apart: cut off a backward pass, or in steps with compressed reductions. */
+static char when_letter(const nx_operator *op, uint8_t when, char letter) {
+  if (op->when & when) return letter;
+  return op->when & nx_when_later(when) ? (char)(letter - 'a' + 'A') : '-';
+}
+
 static void dump_operator(const nx_plan *plan, uint32_t index, FILE *out) {
   const nx_operator *op = &plan->operators[index];
   const nx_op_row *row = nx_op_find(op->op);
-  fprintf(out, "%5u %c%c%c %s", index, op->when & NX_WHEN_FIRST ? 'f' : '-',
-          op->when & NX_WHEN_MIDDLE ? 'm' : '-', op->when & NX_WHEN_LAST ? 'l' : '-', row->name);
+  fprintf(out, "%5u %c%c%c %s", index, when_letter(op, NX_WHEN_FIRST, 'f'),
+          when_letter(op, NX_WHEN_MIDDLE, 'm'), when_letter(op, NX_WHEN_LAST, 'l'), row->name);
   if (op->group != NX_NONE) {
     print_text(out, " over ", nx_plan_string(plan, plan->groups[op->group].name), " ");
     fprintf(out, "(%u)", plan->groups[op->group].size);

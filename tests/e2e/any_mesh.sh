@@ -20,10 +20,13 @@ layout() { # KIND NAME RANKS [SETTING]...
     fp16) set -- "$@" precision.preset=fp16 precision.loss_scale_initial=65536 precision.loss_scale_window=2 ;;
     fp8) set -- "$@" precision.products=fp8 precision.fp8_history=3 precision.fp8_amax=max ;;
     soap) set -- "$@" optimizer.name=soap optimizer.clip_norm=null batch.global=2 ;;
-    dense | four) ;;
+    dense | four | tied) ;;
     *) set -- "$@" optimizer.name="${kind%-*}" ;;
   esac
-  [ "$kind" != four ] || set -- "$@" model.layers=4
+  case $kind in
+    four) set -- "$@" model.layers=4 ;;
+    tied) set -- "$@" model.layers=4 model.tied_embeddings=true ;;
+  esac
   case $kind in
     *-momentum) set -- "$@" optimizer.momentum=0.9 ;;
     *-amsgrad | *-centered | *-eight_bits) set -- "$@" "optimizer.${kind##*-}=true" ;;
@@ -103,7 +106,12 @@ layout lora tensor 2 mesh.tensor=2
 layout lora zero3 2 optimizer.zero_stage=3
 layout four one 1
 layout four interleaved 2 mesh.pipeline=2 mesh.virtual_pipeline=2
+layout four mirrored 2 mesh.pipeline=2 mesh.virtual_pipeline=2 pipeline.schedule=zbv
 layout four zero2 4 mesh.pipeline=2 optimizer.zero_stage=2
+layout tied one 1
+layout tied mirrored 2 mesh.pipeline=2 mesh.virtual_pipeline=2 pipeline.schedule=dualpipev
+layout tied interleaved 4 mesh.pipeline=2 mesh.virtual_pipeline=2 pipeline.schedule=zero_bubble optimizer.zero_stage=1
+layout tied zero1 4 mesh.pipeline=2 mesh.virtual_pipeline=2 pipeline.schedule=zbv optimizer.zero_stage=1
 layout fp16 one 1
 layout fp16 tensor 2 mesh.tensor=2
 layout fp16 zero1 2 optimizer.zero_stage=1

@@ -26,6 +26,10 @@ static const char tied4[] =
     "mesh.world=8 mesh.pipeline=4 mesh.virtual_pipeline=2 model.layers=8 batch.micro=1 "
     "batch.global=8 model.tied_embeddings=true optimizer.zero_stage=1";
 
+static const char zbv2[] =
+    "mesh.world=2 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4 batch.micro=1 batch.global=4 "
+    "pipeline.schedule=zbv";
+
 static inline schedule begin(const char *changes) {
   schedule s = {.compiled = program_good(changes)};
   s.plan = s.compiled.out.plan;

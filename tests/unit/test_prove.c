@@ -21,6 +21,19 @@ static void every_generated_schedule_is_proved(void **state) {
       "mesh.world=8 mesh.pipeline=8 model.layers=24 mesh.virtual_pipeline=3 batch.micro=1 batch.global=22",
       ahead5,
       tied4,
+      zbv2,
+      "mesh.world=4 mesh.pipeline=4 model.layers=8 mesh.virtual_pipeline=2 batch.micro=1 batch.global=3 "
+      "pipeline.schedule=zbv",
+      "mesh.world=8 mesh.pipeline=4 model.layers=9 mesh.virtual_pipeline=2 batch.micro=1 batch.global=18 "
+      "pipeline.schedule=zbv model.tied_embeddings=true optimizer.zero_stage=2",
+      "mesh.world=5 mesh.pipeline=5 model.layers=10 mesh.virtual_pipeline=2 batch.micro=1 batch.global=13 "
+      "pipeline.schedule=dualpipev",
+      "mesh.world=4 mesh.pipeline=4 model.layers=8 mesh.virtual_pipeline=2 batch.micro=1 batch.global=5 "
+      "pipeline.schedule=dualpipev pipeline.receive_ahead=true",
+      "mesh.world=4 mesh.pipeline=4 model.layers=12 mesh.virtual_pipeline=3 batch.micro=1 batch.global=10 "
+      "pipeline.schedule=zero_bubble",
+      "mesh.world=10 mesh.pipeline=10 model.layers=20 mesh.virtual_pipeline=2 batch.micro=1 batch.global=19 "
+      "pipeline.schedule=zero_bubble",
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     schedule s = begin(cases[i]);
@@ -107,6 +120,47 @@ static void backward_before_forward(void **state) {
   schedule s = begin(pipeline2);
   swap(&s, find(&s, NX_ITEM_FORWARD, 1, 0), find(&s, NX_ITEM_BACKWARD, 1, 0));
   expect(&s, "has not gone forward", "backward of chunk 1, micro-batch 0");
+}
+
+/* What is cut off a backward pass runs once, behind the rest. */
+static uint32_t find_later(const schedule *s, uint32_t chunk, uint32_t micro_batch) {
+  uint32_t i = 0;
+  while (i < s->n && (s->items[i].kind != NX_ITEM_BACKWARD || s->items[i].chunk != chunk ||
+                      s->items[i].micro_batch != micro_batch || nx_when_now(s->items[i].when) != 0))
+    i++;
+  assert_true(i < s->n);
+  return i;
+}
+
+static void weights_before_inputs(void **state) {
+  (void)state;
+  schedule s = begin(zbv2);
+  swap(&s, find_later(&s, 0, 0), find(&s, NX_ITEM_BACKWARD, 0, 0));
+  expect(&s, "has not gone back", "backward, later part, of chunk 0, micro-batch 0");
+}
+
+static void lost_weights(void **state) {
+  (void)state;
+  schedule s = begin(zbv2);
+  drop(&s, find_later(&s, 3, 3));
+  expect(&s, "missing before it", "step of chunk 3");
+}
+
+static void weights_of_what_is_not_cut(void **state) {
+  (void)state;
+  schedule s = begin(pipeline2);
+  uint32_t at = find(&s, NX_ITEM_BACKWARD, 0, 0);
+  nx_item later = s.items[at];
+  later.when = nx_when_later(later.when);
+  insert(&s, at + 1, later);
+  expect(&s, "nothing is cut off", "chunk 0");
+}
+
+static void a_lost_copy_between_neighbours(void **state) {
+  (void)state;
+  schedule s = begin(zbv2);
+  drop(&s, find_port(&s, NX_ITEM_SEND, NX_PORT_OUTPUT, 1, 1));
+  expect(&s, "can not end", "chunk 2, micro-batch 1");
 }
 
 static void a_slot_used_twice(void **state) {
@@ -319,6 +373,10 @@ int main(void) {
       cmocka_unit_test(ends_that_move_different_micro_batches),
       cmocka_unit_test(micro_batches_out_of_order),
       cmocka_unit_test(backward_before_forward),
+      cmocka_unit_test(weights_before_inputs),
+      cmocka_unit_test(lost_weights),
+      cmocka_unit_test(weights_of_what_is_not_cut),
+      cmocka_unit_test(a_lost_copy_between_neighbours),
       cmocka_unit_test(a_slot_used_twice),
       cmocka_unit_test(a_send_that_is_not_waited_for),
       cmocka_unit_test(a_send_started_twice),

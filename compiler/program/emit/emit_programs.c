@@ -10,10 +10,11 @@
  * in one that is both. */
 static uint8_t when_of(const nxc_emitter *e, nxc_program_index program, uint8_t when) {
   const nxc_batch *batch = &e->training->batch;
-  bool passes = (program == NXC_FORWARD || program == NXC_BACKWARD) && batch->n_phases > 0;
+  bool passes = program <= NXC_WEIGHTS && batch->n_phases > 0;
   bool evaluates = program == NXC_EVALUATE && batch->n_evaluated == 1 && batch->n_micro > 1;
   bool partly = when & NX_WHEN_MIDDLE && (when & NX_WHEN_ALWAYS) != NX_WHEN_ALWAYS;
-  return (passes || evaluates) && !partly ? when | NX_WHEN_ONLY : when;
+  if ((passes || evaluates) && !partly) when |= NX_WHEN_ONLY;
+  return program == NXC_WEIGHTS ? nx_when_later(when) : when;
 }
 
 static void emit_operator(nxc_emitter *e, nxc_program_index program, const nxc_operator_node *op) {
@@ -45,20 +46,35 @@ static const struct {
     [NXC_EVALUATE] = {"evaluation", NX_PROGRAM_EVALUATE},
 };
 
+/* In the plan what is cut off stands in the backward program. */
+static uint32_t number_of(nxc_program_index program) {
+  return program > NXC_WEIGHTS ? program - 1 : program;
+}
+
 static uint32_t n_programs(const nxc_emitter *e) {
-  return e->training->evaluates ? NXC_N_PROGRAMS : NXC_EVALUATE;
+  return number_of(e->training->evaluates ? NXC_N_PROGRAMS : NXC_EVALUATE);
+}
+
+static void emit_operators(nxc_emitter *e, nxc_program_index program) {
+  const nxc_program_list *list = &e->graph->programs[program];
+  for (size_t i = 0; i < list->n; i++) emit_operator(e, program, &e->graph->operators[list->operators[i]]);
+}
+
+static void emit_program(nxc_emitter *e, nxc_program_index program) {
+  const char *name = program_rows[program].name;
+  bool cut = program == NXC_BACKWARD;
+  size_t n = e->graph->programs[program].n + (cut ? e->graph->programs[NXC_WEIGHTS].n : 0);
+  if (e->pipeline->n_graphs > 1) name = nxc_arena_printf(e->arena, "%s of chunk %u", name, e->graph->chunk);
+  nx_program record = {nxc_emit_string(e, name), program_rows[program].kind,
+                       e->sections[NX_SECTION_OPERATORS].n_records, (uint32_t)n};
+  emit_operators(e, program);
+  if (cut) emit_operators(e, NXC_WEIGHTS);
+  nxc_emit_record(e, NX_SECTION_PROGRAMS, &record);
 }
 
 void nxc_emit_programs(nxc_emitter *e) {
-  for (nxc_program_index program = 0; program < n_programs(e); program++) {
-    const nxc_program_list *list = &e->graph->programs[program];
-    const char *name = program_rows[program].name;
-    if (e->pipeline->n_graphs > 1) name = nxc_arena_printf(e->arena, "%s of chunk %u", name, e->graph->chunk);
-    nx_program record = {nxc_emit_string(e, name), program_rows[program].kind,
-                         e->sections[NX_SECTION_OPERATORS].n_records, (uint32_t)list->n};
-    for (size_t i = 0; i < list->n; i++) emit_operator(e, program, &e->graph->operators[list->operators[i]]);
-    nxc_emit_record(e, NX_SECTION_PROGRAMS, &record);
-  }
+  for (nxc_program_index program = 0; program < NXC_N_PROGRAMS; program++)
+    if (program != NXC_WEIGHTS && number_of(program) < n_programs(e)) emit_program(e, program);
 }
 
 static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
@@ -69,8 +85,8 @@ static void emit_chunk(nxc_emitter *e, const nxc_chunk_node *chunk) {
                      .n_layers = (uint32_t)chunk->n_layers,
                      .forward = first_program + NXC_FORWARD,
                      .backward = first_program + NXC_BACKWARD,
-                     .evaluate = e->training->evaluates ? first_program + NXC_EVALUATE : NX_NONE,
-                     .step = first_program + NXC_STEP,
+                     .evaluate = e->training->evaluates ? first_program + number_of(NXC_EVALUATE) : NX_NONE,
+                     .step = first_program + number_of(NXC_STEP),
                      .n_slots = chunk->n_slots};
   for (nx_port port = 0; port < NX_N_PORTS; port++)
     record.ports[port] = nxc_emit_value_of(e, e->graph->ports[port]);

@@ -145,6 +145,7 @@ typedef struct nxc_tables {
 typedef enum nxc_program_index {
   NXC_FORWARD,
   NXC_BACKWARD,
+  NXC_WEIGHTS, /* what is cut off the backward program: in the plan they are one */
   NXC_STEP,
   NXC_EVALUATE,
   NXC_N_PROGRAMS

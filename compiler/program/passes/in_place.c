@@ -2,7 +2,7 @@
 #include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
 
-/* Last reader of each value, as a position in forward and backward taken as one list; the values that an
+/* Last reader of each value, as a position in the passes taken as one list; the values that an
  * operator may not write over are those of other roles, and those that share their bytes with others. */
 typedef struct readers {
   const nxc_graph *graph;
@@ -10,11 +10,12 @@ typedef struct readers {
 } readers;
 
 static uint64_t position(const nxc_graph *graph, nxc_program_index program, size_t index) {
-  return (program == NXC_FORWARD ? 0 : graph->programs[NXC_FORWARD].n) + index;
+  while (program-- > NXC_FORWARD) index += graph->programs[program].n;
+  return index;
 }
 
 static void find_readers(readers *r) {
-  for (nxc_program_index program = NXC_FORWARD; program <= NXC_BACKWARD; program++) {
+  for (nxc_program_index program = NXC_FORWARD; program <= NXC_WEIGHTS; program++) {
     const nxc_program_list *list = &r->graph->programs[program];
     for (size_t i = 0; i < list->n; i++) {
       const nxc_operator_node *op = &r->graph->operators[list->operators[i]];
@@ -39,7 +40,7 @@ static bool may_overwrite(const readers *r, const nxc_operator_node *op, uint32_
 void nxc_in_place(nxc_graph *graph) {
   readers r = {graph, nxc_arena_array(graph->arena, graph->n_values, sizeof *r.last)};
   find_readers(&r);
-  for (nxc_program_index program = NXC_FORWARD; program <= NXC_BACKWARD; program++) {
+  for (nxc_program_index program = NXC_FORWARD; program <= NXC_WEIGHTS; program++) {
     const nxc_program_list *list = &graph->programs[program];
     for (size_t i = 0; i < list->n; i++) {
       const nxc_operator_node *op = &graph->operators[list->operators[i]];

@@ -91,6 +91,10 @@ nxc_id nxc_step_scalar(nxc_graph *graph, const char *name);
 /* Fills the step program: reduction, norm, clipping, update, gathering. */
 void nxc_step_build(nxc_graph *graph, const nxc_training *training);
 
+/* Cuts what gives gradients of weights, and nothing else, off the backward program, where the schedule has
+ * it run later. */
+void nxc_cut_backward(nxc_graph *graph);
+
 /* Lets an operator write over an input that nothing reads afterwards, where its rule allows it. */
 void nxc_in_place(nxc_graph *graph);
 

@@ -89,7 +89,7 @@ static bool outlives(const nxc_graph *graph, nxc_id index) {
 static void end_program(nxc_graph *graph, nxc_program_index program, nxc_program_list *list,
                         pending *started) {
   for (size_t i = 0; i < started->n;) {
-    if (program != NXC_BACKWARD || !outlives(graph, started->operators[i]))
+    if (program < NXC_BACKWARD || program == NXC_STEP || !outlives(graph, started->operators[i]))
       wait(graph, list, started, i);
     else
       started->when[i++] = NX_WHEN_FIRST;

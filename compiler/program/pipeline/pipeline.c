@@ -62,9 +62,18 @@ static nxc_graph *new_graph(nxc_pipeline *p, const nxc_training *t, uint32_t chu
   return graph;
 }
 
+/* Gradients that every pass reduces, or keeps in pairs or votes, would wait whole in the slots: there
+ * backward passes are not cut, and run where their inputs' part would. */
+static bool cuts_backward(const nxc_training *t) {
+  bool once =
+      t->sharding.stage < 2 && !t->sharding.in_pairs && t->optimizer.update.rule->op != NX_OP_distsignsgd;
+  return nxc_layout_cuts_backward(&t->layout) && once;
+}
+
 nxc_pipeline *nxc_pipeline_new(nxc_arena *arena, const nxc_training *t) {
   nxc_pipeline *p = nxc_arena_alloc(arena, sizeof *p);
   *p = (nxc_pipeline){.arena = arena, .n_stages = t->layout.pipeline, .n_chunks = t->layout.n_chunks};
+  p->cuts = cuts_backward(t);
   p->chunks = nxc_arena_array(arena, p->n_chunks, sizeof *p->chunks);
   if (p->n_stages > 1) p->ends = list_ends(p, &t->layout);
   uint32_t *every = nxc_arena_array(arena, p->n_stages, sizeof *every);

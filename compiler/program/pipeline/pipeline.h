@@ -34,6 +34,7 @@ typedef struct nxc_named_place {
 struct nxc_pipeline {
   nxc_arena *arena;
   uint32_t n_stages, n_chunks, n_graphs;
+  bool cuts; /* backward passes into what their inputs need, and the rest */
   nxc_chunk_node *chunks; /* in model order */
   nxc_graph **graphs;
   nx_item *items; /* schedule by schedule: of stage 0, then of stage 1, ... */

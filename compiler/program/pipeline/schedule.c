@@ -15,8 +15,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* A backward pass that is not cut has all of it, whichever part the order names. */
 typedef struct pass {
-  bool backward;
+  bool backward, later; /* what is cut off a backward pass */
+  bool both;            /* a backward pass, and behind it what is cut off */
   uint32_t chunk, micro_batch;
 } pass;
 
@@ -50,12 +52,15 @@ typedef struct generator {
 /* ---- passes ---- */
 
 static void add_pass(generator *g, const nxc_action *action) {
-  bool forward = action->kind == NXC_ACTION_FORWARD;
-  if (action->kind == NXC_ACTION_WEIGHTS || (g->evaluates && !forward)) return;
-  g->passes[g->n_passes++] = (pass){!forward, action->chunk, action->micro_batch};
+  bool forward = action->kind == NXC_ACTION_FORWARD, later = action->kind == NXC_ACTION_WEIGHTS;
+  if ((later && !g->p->cuts) || (g->evaluates && !forward)) return;
+  g->passes[g->n_passes++] = (pass){.backward = !forward && !later,
+                                    .later = later,
+                                    .both = g->p->cuts && action->kind == NXC_ACTION_BACKWARD,
+                                    .chunk = action->chunk,
+                                    .micro_batch = action->micro_batch};
 }
 
-/* A backward pass of the inputs alone has the weights' part too. */
 static void list_passes(generator *g, const nxc_layout *layout) {
   const nxc_actions actions = nxc_actions_of(g->p->arena, layout, g->n_micro_batches, g->stage);
   g->passes = nxc_arena_array(g->p->arena, actions.n, sizeof *g->passes);
@@ -153,6 +158,7 @@ static void take_slot(generator *g, uint32_t chunk, uint32_t micro_batch) {
 static void receive(generator *g, const pass *at, bool ahead) {
   chunk_list *list = &g->lists[at->chunk];
   uint32_t m = at->micro_batch;
+  if (at->later) return;
   if (at->backward) {
     if (!has_port(g, at->chunk, NX_PORT_OUTPUT_GRADIENT)) return;
     if (list->received_gradient[m] || !list->forwarded[m]) return;
@@ -167,21 +173,39 @@ static void receive(generator *g, const pass *at, bool ahead) {
 /* What goes to a chunk of the same stage is received before it is sent, so that nothing waits for it. */
 static void hand_on(generator *g, const pass *at) {
   nx_port port = at->backward ? NX_PORT_INPUT_GRADIENT : NX_PORT_OUTPUT;
-  const pass next = {at->backward, nx_port_peer(at->chunk, port), at->micro_batch};
+  const pass next = {
+      .backward = at->backward, .chunk = nx_port_peer(at->chunk, port), .micro_batch = at->micro_batch};
   if (is_local(g, at->chunk, port)) receive(g, &next, false);
   send(g, at->chunk, port, at->micro_batch);
+}
+
+static void free_slot(generator *g, const pass *at) {
+  chunk_list *list = &g->lists[at->chunk];
+  list->free_slots[list->n_freed++] = list->slot_of[at->micro_batch];
+}
+
+static void run_later(generator *g, const pass *at) {
+  push(g, NX_ITEM_BACKWARD, 0, at->chunk, at->micro_batch, g->lists[at->chunk].slot_of[at->micro_batch]);
+  uint8_t *when = &g->p->items[g->p->n_items - 1].when;
+  *when = nx_when_later(*when);
+  free_slot(g, at);
 }
 
 static void run(generator *g, const pass *at) {
   chunk_list *list = &g->lists[at->chunk];
   uint32_t m = at->micro_batch;
   nx_port port = at->backward ? NX_PORT_OUTPUT_GRADIENT : NX_PORT_INPUT;
+  if (at->later) {
+    run_later(g, at);
+    return;
+  }
   if (has_port(g, at->chunk, port)) push(g, NX_ITEM_WAIT, port, at->chunk, m, list->slot_of[m]);
   nx_item_kind forward = g->evaluates ? NX_ITEM_EVALUATE : NX_ITEM_FORWARD;
   push(g, at->backward ? NX_ITEM_BACKWARD : forward, 0, at->chunk, m, list->slot_of[m]);
   if (!at->backward) list->forwarded[m] = true;
   hand_on(g, at);
-  if (at->backward || g->evaluates) list->free_slots[list->n_freed++] = list->slot_of[m];
+  if (at->both) run_later(g, at);
+  else if ((at->backward && !g->p->cuts) || g->evaluates) free_slot(g, at);
 }
 
 static void push_step(generator *g, uint32_t chunk, uint8_t when) {
@@ -213,12 +237,12 @@ static uint32_t *most_in_flight(const generator *g) {
   uint32_t *most = nxc_arena_array(g->p->arena, g->p->n_chunks, sizeof *most);
   for (size_t i = 0; i < g->n_passes; i++) {
     const pass *at = &g->passes[i];
-    uint32_t takes = is_local(g, at->chunk, NX_PORT_OUTPUT) ? at->chunk + 1 : at->chunk;
-    bool has_one = !at->backward && is_local(g, at->chunk, NX_PORT_INPUT);
-    if (at->backward) now[at->chunk]--;
-    else if (!has_one) now[at->chunk]++;
-    if (!at->backward && takes != at->chunk && ++now[takes] > most[takes]) most[takes] = now[takes];
-    if (now[at->chunk] > most[at->chunk]) most[at->chunk] = now[at->chunk];
+    uint32_t next = at->chunk + 1;
+    if (at->later || at->both || (at->backward && !g->p->cuts)) now[at->chunk]--;
+    if (at->later || at->backward) continue;
+    if (!is_local(g, at->chunk, NX_PORT_INPUT) && ++now[at->chunk] > most[at->chunk])
+      most[at->chunk] = now[at->chunk];
+    if (is_local(g, at->chunk, NX_PORT_OUTPUT) && ++now[next] > most[next]) most[next] = now[next];
   }
   return most;
 }
