@@ -186,11 +186,15 @@ static void greatest_sums(const whole *w) {
       if (w->of_threads[thread * n + j] > w->of_threads[j]) w->of_threads[j] = w->of_threads[thread * n + j];
 }
 
-static void update_sm3(const nxk_kernel *kernel, const nxk_frame *frame, double epsilon, double momentum) {
+static void update_sm3(const nxk_kernel *kernel, const nxk_frame *frame, double momentum) {
   whole w = load_whole(kernel, frame);
   if (isnan(w.step.scale)) return;
   const bool vector = w.rows == 1, keeps = w.step.n_states > 1;
-  const float scale = (float)w.step.scale, lr = (float)w.step.lr, added = (float)epsilon;
+  const float scale = (float)w.step.scale, lr = (float)w.step.lr,
+              added = (float)w.step.number[NX_sm3_epsilon];
+  const bool decays = w.step.number[NX_sm3_sum_beta] > 0;
+  const float beta = decays ? (float)w.step.number[NX_sm3_sum_beta] : 1;
+  const float rest = (float)(1 - w.step.number[NX_sm3_sum_beta]);
   const float old = (float)momentum, new = (float)(1 - momentum);
   greatest_sums(&w);
 #pragma omp parallel for num_threads(w.device->n_threads) schedule(static)
@@ -203,9 +207,10 @@ static void update_sm3(const nxk_kernel *kernel, const nxk_frame *frame, double 
 #pragma omp simd
     for (int64_t j = 0; j < w.columns; j++) {
       float gradient = g[j] * scale;
-      float sum = (of_columns[j] < of_row ? of_columns[j] : of_row) + gradient * gradient;
+      float least = of_columns[j] < of_row ? of_columns[j] : of_row;
+      float sum = beta * least + rest * (gradient * gradient);
       float update = gradient / __builtin_sqrtf(sum + added);
-      sums[j] = sum;
+      sums[j] = decays && least > sum ? least : sum;
       if (keeps) update = m[j] = new * update + old * m[j];
       p[j] -= lr * update;
     }
@@ -214,12 +219,11 @@ static void update_sm3(const nxk_kernel *kernel, const nxk_frame *frame, double 
 }
 
 void CPU_NAME(cpu_sm3)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  update_sm3(kernel, frame, cpu_real(kernel, NX_sm3_epsilon), 0);
+  update_sm3(kernel, frame, 0);
 }
 
 void CPU_NAME(cpu_sm3_momentum)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  update_sm3(kernel, frame, cpu_real(kernel, NX_sm3_momentum_epsilon),
-             cpu_real(kernel, NX_sm3_momentum_momentum));
+  update_sm3(kernel, frame, cpu_real(kernel, NX_sm3_momentum_momentum));
 }
 
 /* ---- Adafactor ---- */
@@ -279,7 +283,24 @@ static double adafactor_updates(const whole *w) {
   return total(w->of_rows, w->rows);
 }
 
-void CPU_NAME(cpu_adafactor)(const nxk_kernel *kernel, const nxk_frame *frame) {
+static void adafactor_apply(const whole *w, float share, float kept) {
+  const bool keeps = w->step.n_states > 1;
+  const double momentum = keeps ? w->step.number[NX_adafactor_momentum_momentum] : 0;
+  const float old = (float)momentum, new = (float)(1 - momentum);
+  float *restrict p = w->p, *restrict m = keeps ? w->states[1] : w->p;
+  const float *restrict g = w->g, *restrict v = w->states[0];
+  if (!keeps)
+#pragma omp parallel for simd num_threads(w->device->n_threads) schedule(static)
+    for (int64_t i = 0; i < w->n; i++) p[i] = p[i] * kept - share * (g[i] / __builtin_sqrtf(v[i]));
+  else
+#pragma omp parallel for simd num_threads(w->device->n_threads) schedule(static)
+    for (int64_t i = 0; i < w->n; i++) {
+      m[i] = old * m[i] + new * (share * (g[i] / __builtin_sqrtf(v[i])));
+      p[i] = p[i] * kept - m[i];
+    }
+}
+
+static void update_adafactor(const nxk_kernel *kernel, const nxk_frame *frame) {
   whole w = load_whole(kernel, frame);
   if (isnan(w.step.scale)) return;
   const bool sized = w.step.number[NX_adafactor_scale_parameter] != 0;
@@ -289,12 +310,16 @@ void CPU_NAME(cpu_adafactor)(const nxk_kernel *kernel, const nxk_frame *frame) {
   double size = sqrt(adafactor_updates(&w) / (double)w.n);
   const double most = w.step.number[NX_adafactor_clip_threshold];
   const float share = (float)(rate * w.step.scale / fmax(1, size / most));
-  const float kept = (float)(1 - rate * w.step.decay);
-  float *restrict p = w.p;
-  const float *restrict g = w.g, *restrict v = w.states[0];
-#pragma omp parallel for simd num_threads(w.device->n_threads) schedule(static)
-  for (int64_t i = 0; i < w.n; i++) p[i] = p[i] * kept - share * (g[i] / __builtin_sqrtf(v[i]));
+  adafactor_apply(&w, share, (float)(1 - rate * w.step.decay));
   store_whole(kernel, frame, &w);
+}
+
+void CPU_NAME(cpu_adafactor)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  update_adafactor(kernel, frame);
+}
+
+void CPU_NAME(cpu_adafactor_momentum)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  update_adafactor(kernel, frame);
 }
 
 /* ---- AdamW in 8 bits ---- */

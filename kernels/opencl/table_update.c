@@ -163,16 +163,19 @@ static const ocl_row novograd_row = {"update_tensor",
                                      tensor_define,
                                      NULL};
 static const ocl_row sm3_row = SM3(3), sm3_momentum_row = SM3(4);
-static const ocl_row adafactor_row = {"update_tensor",
-                                      {STEP_FIRST,
-                                       WHOLE("adafactor_moment"),
-                                       {"adafactor_rows", OCL_COUNTED, 0, 0, whole_row_groups, false},
-                                       {"adafactor_columns", OCL_COUNTED, 0, 0, whole_column_items, false},
-                                       {"adafactor_rate", OCL_ONE, 0, 0, NULL, false},
-                                       WHOLE("adafactor_store"),
-                                       COPY_LAST(3)},
-                                      tensor_define,
-                                      NULL};
+#define ADAFACTOR(n_outputs)                                                                                 \
+  {                                                                                                          \
+    "update_tensor",                                                                                         \
+        {STEP_FIRST,                                                                                         \
+         WHOLE("adafactor_moment"),                                                                          \
+         {"adafactor_rows", OCL_COUNTED, 0, 0, whole_row_groups, false},                                     \
+         {"adafactor_columns", OCL_COUNTED, 0, 0, whole_column_items, false},                                \
+         {"adafactor_rate", OCL_ONE, 0, 0, NULL, false},                                                     \
+         WHOLE("adafactor_store"),                                                                           \
+         COPY_LAST(n_outputs)},                                                                              \
+        tensor_define, NULL                                                                                  \
+  }
+static const ocl_row adafactor_row = ADAFACTOR(3), adafactor_momentum_row = ADAFACTOR(4);
 
 static const ocl_row adamw_8bit_row = {"update_tensor",
                                        {STEP_FIRST,
@@ -199,6 +202,7 @@ const ocl_row *ocl_update_row(nx_op op) {
   case NX_OP_sm3: return &sm3_row;
   case NX_OP_sm3_momentum: return &sm3_momentum_row;
   case NX_OP_adafactor: return &adafactor_row;
+  case NX_OP_adafactor_momentum: return &adafactor_momentum_row;
   case NX_OP_adamw_8bit: return &adamw_8bit_row;
   default: return nx_optimizer_of(op)->kind == NX_ELEMENT ? &element_row : NULL;
   }

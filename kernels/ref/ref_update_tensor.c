@@ -163,7 +163,8 @@ void ref_novograd(const ref_call *call) {
 /* ---- SM3 ---- */
 
 /* What rows and columns have is the greatest sum in them; an element has the lesser of both. A vector has its
- * own. */
+ * own. Behind a decay they have the greatest so far: an element keeps what it began with where that is more.
+ * Gradients become updates. */
 static void add_squares(const whole *of, double *sums) {
   double *of_rows = of->work, *of_columns = of_rows + of->rows;
   memset(of_rows, 0, (size_t)(of->rows + of->columns) * sizeof *of_rows);
@@ -171,19 +172,22 @@ static void add_squares(const whole *of, double *sums) {
     of_rows[i / of->columns] = fmax(of_rows[i / of->columns], sums[i]);
     of_columns[i % of->columns] = fmax(of_columns[i % of->columns], sums[i]);
   }
+  const double beta = of->step.number[NX_sm3_sum_beta], kept = beta > 0 ? beta : 1;
   for (int64_t i = 0; i < of->n; i++) {
     double least =
         of->rows == 1 ? of_columns[i] : fmin(of_rows[i / of->columns], of_columns[i % of->columns]);
-    sums[i] = least + of->g[i] * of->g[i];
+    double *g = &of->g[i], sum = kept * least + (1 - beta) * (*g * *g);
+    *g /= sqrt(sum + of->step.number[NX_sm3_epsilon]);
+    sums[i] = beta > 0 ? fmax(least, sum) : sum;
   }
 }
 
-static void update_sm3(const ref_call *call, double epsilon, double momentum) {
+static void update_sm3(const ref_call *call, double momentum) {
   whole of = load_whole(call);
   if (isnan(of.step.scale)) return;
   add_squares(&of, of.states[0]);
   for (int64_t i = 0; i < of.n; i++) {
-    double update = of.g[i] / sqrt(of.states[0][i] + epsilon);
+    double update = of.g[i];
     if (of.step.n_states > 1) update = of.states[1][i] = (1 - momentum) * update + momentum * of.states[1][i];
     of.p[i] -= of.step.lr * update;
   }
@@ -191,11 +195,11 @@ static void update_sm3(const ref_call *call, double epsilon, double momentum) {
 }
 
 void ref_sm3(const ref_call *call) {
-  update_sm3(call, ref_real(call, NX_sm3_epsilon), 0);
+  update_sm3(call, 0);
 }
 
 void ref_sm3_momentum(const ref_call *call) {
-  update_sm3(call, ref_real(call, NX_sm3_momentum_epsilon), ref_real(call, NX_sm3_momentum_momentum));
+  update_sm3(call, ref_real(call, NX_sm3_momentum_momentum));
 }
 
 /* ---- Adafactor ---- */
@@ -217,7 +221,7 @@ static void factor(const whole *of, double *moment) {
     moment[i] = of_rows[i / of->columns] * of_columns[i % of->columns] / mean;
 }
 
-void ref_adafactor(const ref_call *call) {
+static void update_adafactor(const ref_call *call) {
   whole of = load_whole(call);
   if (isnan(of.step.scale)) return;
   const double *number = of.step.number;
@@ -228,8 +232,20 @@ void ref_adafactor(const ref_call *call) {
   if (of.rows > 1) factor(&of, v);
   for (int64_t i = 0; i < of.n; i++) of.g[i] /= sqrt(v[i]);
   double scale = fmax(1, root_mean_square(of.g, of.n) / number[NX_adafactor_clip_threshold]);
-  for (int64_t i = 0; i < of.n; i++) of.p[i] -= rate * (of.step.decay * of.p[i] + of.g[i] / scale);
+  for (int64_t i = 0; i < of.n; i++) of.g[i] *= rate / scale;
+  const double momentum = of.step.n_states > 1 ? number[NX_adafactor_momentum_momentum] : 0;
+  for (int64_t i = 0; i < of.n && of.step.n_states > 1; i++)
+    of.g[i] = of.states[1][i] = momentum * of.states[1][i] + (1 - momentum) * of.g[i];
+  for (int64_t i = 0; i < of.n; i++) of.p[i] -= rate * of.step.decay * of.p[i] + of.g[i];
   store_whole(call, &of);
+}
+
+void ref_adafactor(const ref_call *call) {
+  update_adafactor(call);
+}
+
+void ref_adafactor_momentum(const ref_call *call) {
+  update_adafactor(call);
 }
 
 /* ---- AdamW in 8 bits ---- */

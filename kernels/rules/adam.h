@@ -47,6 +47,23 @@ static inline void rule_adamw_uncorrected(const rule_step *step, real *restrict 
   adamw_as(step, p, states, g, n, false);
 }
 
+static inline void rule_adamw_late_decay(const rule_step *step, real *restrict p, real *const *states,
+                                         const real *restrict g, int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1];
+  const rule_moments of = rule_moments_of(step, NX_adamw_late_decay_beta1, NX_adamw_late_decay_beta2,
+                                          NX_adamw_late_decay_epsilon, true);
+  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real first = of.beta1 * m[i] + of.rest1 * gradient;
+    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient);
+    m[i] = first;
+    v[i] = second;
+    p[i] = (p[i] - of.rate * (first / ((rule_sqrt(second) + of.epsilon) * of.root))) * kept;
+  }
+}
+
 static inline void rule_adamw_amsgrad(const rule_step *step, real *restrict p, real *const *states,
                                       const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];

@@ -249,6 +249,23 @@ static inline void rule_madgrad_wd(const rule_step *step, real *restrict p, real
   }
 }
 
+static inline void rule_madgrad_wd_alone(const rule_step *step, real *restrict p, real *const *states,
+                                         const real *restrict g, int64_t n) {
+  real *restrict square = states[0], *restrict sum = states[1];
+  const double lr = step->lr + step->number[NX_madgrad_wd_alone_epsilon];
+  const real weight = (real)(lr * sqrt((double)step->count)), kept = (real)(1 - lr * step->decay);
+  const real epsilon = (real)step->number[NX_madgrad_wd_alone_epsilon], scale = (real)step->scale;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    real gradient = g[i] * scale;
+    real squares = square[i] + weight * (gradient * gradient), gradients = sum[i] + weight * gradient;
+    real from = p[i] * kept + sum[i] / (rule_cbrt(square[i]) + epsilon);
+    square[i] = squares;
+    sum[i] = gradients;
+    p[i] = from - gradients / (rule_cbrt(squares) + epsilon);
+  }
+}
+
 static inline void rule_signsgd(const rule_step *step, real *restrict p, real *const *states,
                                 const real *restrict g, int64_t n) {
   (void)states;

@@ -29,7 +29,8 @@ layout() { # KIND NAME RANKS [SETTING]...
   esac
   case $kind in
     *-momentum) set -- "$@" optimizer.momentum=0.9 ;;
-    *-amsgrad | *-centered | *-eight_bits) set -- "$@" "optimizer.${kind##*-}=true" ;;
+    *-parts) set -- "$@" optimizer.matrix_parts=2 optimizer.rounded_momentum=all precision.optimizer_state=bf16 ;;
+    *-amsgrad | *-centered | *-eight_bits | *-late_decay) set -- "$@" "optimizer.${kind##*-}=true" ;;
   esac
   plan "$name" "mesh.world=$ranks" "$@"
   echo "$kind $name $ranks" >>layouts
@@ -122,15 +123,20 @@ every_pair
 compare
 
 : >layouts
-whole_tensors='muon adaptive_muon novograd sm3 sm3-momentum adafactor adamw-eight_bits'
+whole_tensors='muon adaptive_muon novograd sm3 sm3-momentum adafactor adafactor-momentum adamw-eight_bits'
 elements='adam adamax adadelta adagrad rmsprop rmsprop-momentum rprop lion madgrad_wd anyprecision_adamw kahan_adamw sgd
-  sgd-momentum signsgd distsignsgd ademamix adan adamw-amsgrad rmsprop-centered'
+  sgd-momentum signsgd distsignsgd ademamix adan adamw-amsgrad adamw-late_decay rmsprop-centered madgrad_wd-momentum'
 for kind in $elements $whole_tensors; do
   layout "$kind" one 1
   layout "$kind" tensor 2 mesh.tensor=2 optimizer.zero_stage=1
   layout "$kind" zero1 2 optimizer.zero_stage=1
   layout "$kind" pipeline 2 mesh.pipeline=2
 done
+# Each rank cuts the rows that it has: layouts without tensor parallelism.
+layout muon-parts one 1
+layout muon-parts zero1 2 optimizer.zero_stage=1
+layout muon-parts zero3 2 optimizer.zero_stage=3
+layout muon-parts pipeline 2 mesh.pipeline=2
 # Its bases of what no gradient has said anything of are what roundings make of them: layouts that sum alike.
 layout soap one 2
 layout soap zero1 2 optimizer.zero_stage=1

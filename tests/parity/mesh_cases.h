@@ -43,6 +43,13 @@ static const struct family {
     {"rule-rprop", RULE("rprop"), zero_rules, 2, true, &dp2},
     {"rule-lion", RULE("lion"), zero_rules, 2, true, &dp2},
     {"rule-madgrad", RULE("madgrad_wd") SET("optimizer.momentum", "0.9"), zero_rules, 2, true, &dp2},
+    {"rule-madgrad-alone", RULE("madgrad_wd"), zero_rules, 2, true, &dp2},
+    {"rule-late-decay", RULE("adamw") SET("optimizer.late_decay", "true"), zero_rules, 2, true, &dp2},
+    {"rule-two-types",
+     RULE("adamw") SET("precision.param", "bf16") SET("precision.compute", "bf16")
+         SET("precision.second_moment", "fp32") SET("precision.optimizer_state", "bf16")
+             SET("precision.master_weights", "true"),
+     zero_rules, 2, true, &dp2},
     {"rule-signsgd", RULE("signsgd"), zero_rules, 2, true, &dp2},
     {"rule-distsignsgd", RULE("distsignsgd"), zero_rules, 2, true, &dp2},
     {"votes-growing", SET("optimizer.name", "distsignsgd") NO_CLIP LAYERS("4") GROWING, growing, 4},
@@ -77,7 +84,10 @@ static const struct family {
      tensor_few + 1, 1, false, tensor_few},
     {"novograd", SET("optimizer.name", "novograd"), tensor_few, 2},
     {"sm3", SET("optimizer.name", "sm3") SET("optimizer.momentum", "0.9"), tensor_few, 2},
+    {"sm3-decay", SET("optimizer.name", "sm3") SET("optimizer.sum_beta", "0.9"), tensor_few, 2},
     {"adafactor", SET("optimizer.name", "adafactor"), tensor_few, 2},
+    {"adafactor-momentum", SET("optimizer.name", "adafactor") SET("optimizer.momentum", "0.8"), tensor_few,
+     2},
     {"8-bit", SET("optimizer.eight_bits", "true") SET("optimizer.min_8bit_size", "1024"), tensor_few, 2},
     {"muon-experts",
      MUON SET("optimizer.name", "muon") SET("optimizer.joined", "[expert_gate_up]")

@@ -49,6 +49,15 @@ def madgrad_wd(p, g, state, lr, decay, count, momentum, epsilon):
     p[:] = momentum * p + (1 - momentum) * z
 
 
+def madgrad_wd_alone(p, g, state, lr, decay, count, epsilon):
+    """GPT-NeoX's optimizers.py where momentum is 0: nothing is kept of the start."""
+    square, total, lr = state.get("square", np.zeros_like(p)), state.get("sum", np.zeros_like(p)), lr + epsilon
+    start = p * (1 - lr * decay) + total / (np.cbrt(square) + epsilon)
+    weight = lr * np.sqrt(count)
+    state["square"], state["sum"] = square + weight * g * g, total + weight * g
+    p[:] = start - state["sum"] / (np.cbrt(state["square"]) + epsilon)
+
+
 def bf16(x):
     return torch.tensor(x, dtype=torch.float64).to(torch.bfloat16).to(torch.float64).numpy()
 
@@ -221,6 +230,14 @@ def adam_uncorrected(p, g, state, lr, decay, count, **numbers):
     uncorrected(p, g, state, lr, decay, count, added=True, **numbers)
 
 
+def adamw_late_decay(p, g, state, lr, decay, count, beta1, beta2, epsilon):
+    """neuronx_distributed/utils/adamw_fp32_optim_params.py, which is transformers' former AdamW."""
+    m = state["m"] = beta1 * state.get("m", 0) + (1 - beta1) * g
+    v = state["v"] = beta2 * state.get("v", 0) + (1 - beta2) * g * g
+    p -= lr * np.sqrt(1 - beta2**count) / (1 - beta1**count) * m / (np.sqrt(v) + epsilon)
+    p *= 1 - lr * decay
+
+
 def ademamix(p, g, state, lr, decay, count, beta1, beta2, epsilon, slow_beta, slow_weight, slow_beta_warmup,
              slow_weight_warmup):
     """arXiv:2409.03137, with its schedules."""
@@ -311,16 +328,18 @@ def novograd(p, g, state, lr, decay, count, beta1, beta2, epsilon, grad_averagin
     p -= (min(lr, bound) if luc else lr) * m
 
 
-def sm3_momentum(p, g, state, lr, decay, count, epsilon, momentum=0.0):
-    """The accumulators of rows and columns, as the paper has them."""
+def sm3_momentum(p, g, state, lr, decay, count, epsilon, sum_beta, momentum=0.0):
+    """The accumulators of rows and columns, as the paper has them; with a decay as GPT-NeoX's optimizers.py does."""
     rows, columns = state.get("rows", np.zeros(p.shape[0])), state.get("columns", np.zeros(p.shape[1]))
-    sums = np.minimum(rows[:, None], columns[None, :]) + g * g
-    state["rows"], state["columns"] = sums.max(axis=1), sums.max(axis=0)
+    sums = (sum_beta or 1) * np.minimum(rows[:, None], columns[None, :]) + (1 - sum_beta) * g * g
+    kept = (rows, columns) if sum_beta else (0, 0)
+    state["rows"], state["columns"] = np.maximum(kept[0], sums.max(axis=1)), np.maximum(kept[1], sums.max(axis=0))
     update = state["m"] = (1 - momentum) * g / np.sqrt(sums + epsilon) + momentum * state.get("m", 0)
     p -= lr * update
 
 
-def adafactor(p, g, state, lr, decay, count, decay_rate, clip_threshold, scale_parameter, relative_step, warmup_init):
+def adafactor(p, g, state, lr, decay, count, decay_rate, clip_threshold, scale_parameter, relative_step, warmup_init,
+              momentum=0):
     """The sums of rows and columns, as the paper has them."""
     rms = lambda x: np.sqrt(np.mean(x * x))
     rate = min(1e-6 * count if warmup_init else 1e-2, count**-0.5) if relative_step else lr
@@ -330,7 +349,8 @@ def adafactor(p, g, state, lr, decay, count, decay_rate, clip_threshold, scale_p
     columns = state["columns"] = beta * state.get("columns", 0) + (1 - beta) * square.mean(axis=0)
     update = g / np.sqrt(rows[:, None] * columns[None, :] / rows.mean())
     update /= max(1, rms(update) / clip_threshold)
-    p[:] = p - rate * decay * p - rate * update
+    step = state["m"] = momentum * state.get("m", 0) + (1 - momentum) * rate * update
+    p[:] = p - rate * decay * p - step
 
 
 def onebitadam(p, g, state, lr, decay, count, beta1, beta2, epsilon, freeze_step):
@@ -415,20 +435,26 @@ def cases():
     yield "rprop", rprop, 1e-2, 0.0, optim.Rprop, {"etas": (0.5, 1.2), "step_sizes": (1e-6, 50)}
     yield "lion", {"beta1": 0.9, "beta2": 0.99}, 1e-3, 0.1, lion, None
     yield "madgrad_wd", {"momentum": 0.9, "epsilon": 1e-6}, 1e-2, 0.1, madgrad_wd, None
+    yield "madgrad_wd_alone", {"epsilon": 1e-6}, 1e-2, 0.1, madgrad_wd_alone, None
+    yield "adamw_late_decay", {**adam, "epsilon": 1e-3}, 1e-2, 0.3, adamw_late_decay, None
     yield "anyprecision_adamw", adam, 1e-2, 0.1, anyprecision_adamw, None
     yield "kahan_adamw", adam, 1e-2, 0.1, kahan_adamw, None
     box = {"row_start": 0, "column_start": 0, "tensor_rows": ROWS}
     nova = {**box, "beta1": 0.95, "beta2": 0.98, "epsilon": 1e-8, "luc_trust": 1e-3, "luc_epsilon": 1e-8}
     yield "novograd", {**nova, "grad_averaging": 0, "luc": 0}, 1e-2, 0.1, novograd, None
     yield "novograd", {**nova, "grad_averaging": 1, "luc": 1}, 1e-2, 0.1, novograd, None
-    yield "sm3", {**box, "epsilon": 1e-30}, 1e-2, 0.0, sm3_momentum, None
-    yield "sm3_momentum", {**box, "epsilon": 1e-30, "momentum": 0.9}, 1e-2, 0.0, sm3_momentum, None
+    yield "sm3", {**box, "epsilon": 1e-30, "sum_beta": 0}, 1e-2, 0.0, sm3_momentum, None
+    yield "sm3", {**box, "epsilon": 1e-6, "sum_beta": 0.6}, 1e-2, 0.0, sm3_momentum, None
+    yield "sm3_momentum", {**box, "epsilon": 1e-30, "sum_beta": 0, "momentum": 0.9}, 1e-2, 0.0, sm3_momentum, None
+    yield "sm3_momentum", {**box, "epsilon": 1e-30, "sum_beta": 0.95, "momentum": 0.8}, 1e-2, 0.0, sm3_momentum, None
     eight = {**box, **adam, "min_8bit_size": 0}
     yield "adamw_8bit", eight, 1e-2, 0.1, adamw_8bit, None
     yield "adamw_8bit", {**eight, "min_8bit_size": 4096}, 1e-2, 0.1, adamw_8bit, None
     ada = {**box, "decay_rate": -0.8, "clip_threshold": 1.0}
     yield "adafactor", {**ada, "scale_parameter": 0, "relative_step": 0, "warmup_init": 0}, 1e-2, 0.1, adafactor, None
     yield "adafactor", {**ada, "scale_parameter": 1, "relative_step": 1, "warmup_init": 1}, 1e-2, 0.1, adafactor, None
+    yield ("adafactor_momentum", {**ada, "scale_parameter": 1, "relative_step": 0, "warmup_init": 0, "momentum": 0.7}, 1e-1,
+           0.1, adafactor, None)
     plain = {**box, "momentum": 0.95, "ns_steps": 5, "cautious_decay": 0, "rounded_update": 0, "rounded_momentum": 0,
              "column_parts": 1}
     tall = {**plain, "nesterov": 1, "update_scale": 1, "update_factor": 1.0, "ns_coefficients": 0}

@@ -19,7 +19,7 @@ static uint64_t round_up(uint64_t n, uint64_t unit) {
 
 /* Elements that fill NX_BLOCK_BYTES in every type that a range is stored in. */
 static uint64_t block_elements(const nxc_graph *graph, nx_dtype dtype) {
-  const nx_dtype types[] = {dtype, graph->types.grad, graph->types.state};
+  const nx_dtype types[] = {dtype, graph->types.grad, graph->types.state, graph->types.second_moment};
   uint32_t bits = 32;
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (nx_dtype_bits(types[i]) < bits) bits = nx_dtype_bits(types[i]);
@@ -316,9 +316,11 @@ static void lay_out(nxc_graph *graph, const nxc_training *t, nxc_range_node *ran
   if (t->types.master && range->type != NX_f32)
     range->master = range_value(graph, range, "master", NXC_ROLE_MASTER, NX_f32, false, NXC_REPLICATED);
   const nx_optimizer_row *rule = graph->tables->parameter_groups[range->parameter_group].update.rule;
-  for (uint32_t i = 0; rule != NULL && i < nx_optimizer_n_same(rule); i++)
-    range->states[i] = range_value(graph, range, rule->states[i].name, NXC_ROLE_STATE, t->types.state, false,
-                                   NXC_REPLICATED);
+  for (uint32_t i = 0; rule != NULL && i < nx_optimizer_n_same(rule); i++) {
+    const char *name = rule->states[i].name;
+    nx_dtype type = strcmp(name, "moment2") == 0 ? t->types.second_moment : t->types.state;
+    range->states[i] = range_value(graph, range, name, NXC_ROLE_STATE, type, false, NXC_REPLICATED);
+  }
 }
 
 void nxc_range_view(nxc_graph *graph, nxc_id parameter, nxc_id value, nxc_id base) {

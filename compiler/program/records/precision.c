@@ -57,6 +57,8 @@ nxc_precision nxc_precision_read(const nxc_settings *s) {
                          .partial = type_of(s, NX_SETTING_PRECISION_REDUCE),
                          .grad = type_of(s, NX_SETTING_PRECISION_GRAD_ACCUMULATION),
                          .state = type_of(s, NX_SETTING_PRECISION_OPTIMIZER_STATE)};
+  bool own = nxc_has(s, NX_SETTING_PRECISION_SECOND_MOMENT);
+  types.second_moment = own ? type_of(s, NX_SETTING_PRECISION_SECOND_MOMENT) : types.state;
   types.residual = nxc_flag(s, NX_SETTING_PRECISION_FP32_RESIDUAL) ? NX_f32 : types.activation;
   if (types.activation == NX_f16) types.loss_scale = read_loss_scale(s);
   types.fp8 = read_fp8(s);

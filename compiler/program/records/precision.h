@@ -35,7 +35,8 @@ typedef struct nxc_fp8 {
 } nxc_fp8;
 
 typedef struct nxc_precision {
-  nx_dtype param, activation, residual, partial, grad, state;
+  nx_dtype param, activation, residual, partial, grad;
+  nx_dtype state, second_moment; /* of what an optimizer keeps, and of what is called moment2 */
   bool master; /* fp32 copies of the parameters */
   bool stochastic; /* updates round to bf16 stochastically */
   nxc_loss_scale loss_scale;

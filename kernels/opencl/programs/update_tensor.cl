@@ -260,18 +260,19 @@ kernel void sm3_store(OPERANDS) {
   if (box < 0) return;
   float of_column = ROOM[ROWS + i % COLUMNS];
   float least = ROWS == 1 ? of_column : fmin(ROOM[i / COLUMNS], of_column);
-  float gradient = SCALED(i), sum = least + gradient * gradient;
+  float gradient = SCALED(i), beta = A_sum_beta > 0 ? (float)A_sum_beta : 1;
+  float sum = beta * least + (float)REST(sum_beta) * (gradient * gradient);
   float update = gradient / sqrt(sum + (float)A_epsilon), parameter = P(i);
 #ifdef IS_sm3_momentum
   update = (float)REST(momentum) * update + (float)A_momentum * STATE_1(i);
   SET_Y2(box, update);
 #endif
-  SET_Y1(box, sum);
+  SET_Y1(box, A_sum_beta > 0 ? fmax(least, sum) : sum);
   SET_Y0(box, parameter - (float)AT_STEP->lr * update);
 }
 #endif
 
-#ifdef IS_adafactor
+#if defined IS_adafactor || defined IS_adafactor_momentum
 /* ROOM: the new moment, then that of rows, then of columns */
 #define OF_ROWS (ROOM + N)
 #define OF_COLUMNS (OF_ROWS + ROWS)
@@ -324,10 +325,16 @@ kernel void adafactor_store(OPERANDS) {
   long i = get_global_id(0);
   if (i >= N || SKIPPED) return;
   float moment = MOMENT(i, (float)AT_STEP->sums[0]), rate = (float)AT_STEP->sums[1];
-  float update = SCALED(i) / sqrt(moment) / (float)AT_STEP->sums[2], parameter = P(i);
+  float update = rate * (SCALED(i) / sqrt(moment) / (float)AT_STEP->sums[2]), parameter = P(i);
+#ifdef IS_adafactor_momentum
+  update = (float)A_momentum * STATE_1(i) + (float)REST(momentum) * update;
+#endif
   BOX_OF(i);
   if (box < 0) return;
-  SET_Y0(box, parameter - rate * ((float)AT_STEP->decay * parameter + update));
+#ifdef IS_adafactor_momentum
+  SET_Y2(box, update);
+#endif
+  SET_Y0(box, parameter - rate * (float)AT_STEP->decay * parameter - update);
   SET_Y1(box, moment);
 }
 #endif
