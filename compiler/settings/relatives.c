@@ -39,6 +39,11 @@ static const named_words listed[] = {
 #include "schema/relatives.def"
 };
 
+static const named_words lacked[] = {
+#define RELATIVE_LACKS(name, options) {name, options},
+#include "schema/relatives.def"
+};
+
 static const named_words ran[] = {
 #define RELATIVE_PROGRAMS(name, programs) {name, programs},
 #include "schema/relatives.def"
@@ -136,6 +141,10 @@ static bool has_word(const named_words *rows, size_t n_rows, const nxc_relative 
 
 bool nxc_relative_lists(const nxc_relative *relative, const char *option) {
   return has_word(listed, sizeof listed / sizeof *listed, relative, option);
+}
+
+bool nxc_relative_lacks(const nxc_relative *relative, const char *option) {
+  return has_word(lacked, sizeof lacked / sizeof *lacked, relative, option);
 }
 
 /* NAME, NAME* or NAME=WORD. */

@@ -35,6 +35,8 @@ const nxc_relative *nxc_relative_find(const char *system, const char *option);
 const nxc_relative *nxc_relative_of_word(const char *system, const char *option, const char *word);
 /* Whether an option of both takes several words there. */
 bool nxc_relative_lists(const nxc_relative *relative, const char *option);
+/* Whether the system as it is known here has the option and this code has not. */
+bool nxc_relative_lacks(const nxc_relative *relative, const char *option);
 /* Whether it is a program of its own, which sets what it is not given. */
 bool nxc_relative_runs(const nxc_relative *relative, const char *program);
 /* Whether this option of its own, with this word, changes nothing that is trained. */

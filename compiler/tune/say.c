@@ -12,6 +12,7 @@ struct nxc_speaker {
   bool *speaks;  /* of each option and setting: the option may say it */
   bool *sets;    /* the same: it does */
   bool *follows; /* of each setting: an option of the file says it, which follows from others */
+  const char **lacking; /* of each option: why it is not said; NULL: it may be */
   bool *places;  /* of each option: given, and only says which layers or ranks have what */
   bool has_places, has_references, restates;
 };
@@ -19,7 +20,7 @@ struct nxc_speaker {
 /* ---- which options matter ---- */
 
 static bool is_here(const nxc_compiled *compiled, const nxc_option_row *row) {
-  return row->alias_of == NULL && nxc_in_version(row->versions, row->n_versions, compiled->version);
+  return row->alias_of == NULL && nxc_binding_may_have(compiled->binding, row);
 }
 
 /* Its value is read elsewhere in the file, and may change with what stands there. */
@@ -42,8 +43,10 @@ static void find_options(nxc_speaker *s, nxc_arena *arena) {
   s->speaks = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->speaks);
   s->sets = nxc_arena_array(arena, dialect->n_options * NX_N_SETTINGS, sizeof *s->sets);
   s->follows = nxc_arena_array(arena, NX_N_SETTINGS, sizeof *s->follows);
+  s->lacking = nxc_arena_array(arena, dialect->n_options, sizeof *s->lacking);
   for (size_t option = 0; option < dialect->n_options; option++) {
     const nxc_option_row *row = &dialect->options[option];
+    if (!nxc_binding_may_have(s->compiled->binding, row)) s->lacking[option] = "it is not there";
     for (size_t i = 0; is_here(s->compiled, row) && i < sizeof laid_out / sizeof *laid_out; i++) {
       bool speaks = nxc_option_speaks_of(arena, row, laid_out[i]);
       s->speaks[option * NX_N_SETTINGS + laid_out[i]] = speaks;
@@ -160,7 +163,8 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
   if (!s->how->all) keep_followers(s->speaker, changed);
   if (s->how->pins) changed[NX_SETTING_BATCH_GLOBAL] = changed[NX_SETTING_BATCH_MICRO] = true;
   const nxc_composing composing = {
-      .wanted = wanted, .dialect = compiled->dialect, .version = compiled->version};
+      .wanted = wanted, .dialect = compiled->dialect, .version = compiled->version,
+      .refused = s->speaker->lacking};
   compare_options(s, nxc_compose(s->arena, &composing), changed);
   for (size_t i = 0; s->how->drops && i < compiled->dialect->n_options; i++)
     if (s->speaker->places[i]) edit(s, i, NULL);
@@ -170,7 +174,8 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
 static bool has_restatements(nxc_speaker *speaker, nxc_arena *arena) {
   const nxc_compiled *compiled = speaker->compiled;
   const nxc_composing composing = {
-      .wanted = compiled->settings, .dialect = compiled->dialect, .version = compiled->version};
+      .wanted = compiled->settings, .dialect = compiled->dialect, .version = compiled->version,
+      .refused = speaker->lacking};
   saying s = {.speaker = speaker, .arena = arena, .how = &(way){.restates = true}};
   bool changed[NX_N_SETTINGS] = {false};
   restate(compiled->settings, changed);

@@ -98,6 +98,9 @@ const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_
  * never completed by another text, and where sections are whole, neither are they. */
 bool nxc_option_is_demanded(nxc_arena *arena, const nxc_option_row *row, bool whole_sections);
 
+/* Whether what the document is written for has the option: the version of the system, or the code that grew
+ * out of it. What is given there it has. */
+bool nxc_binding_may_have(const nxc_binding *binding, const nxc_option_row *row);
 /* A binding with every option at its default in this version of the dialect (NULL: it has one only). */
 nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const char *version,
                              nxc_document *document, const nxc_origin *origin, nxc_settings *settings,

@@ -70,8 +70,8 @@ static size_t owns(const nxc_dialect *dialect, const nxc_node *root, const nxc_r
   return n;
 }
 
-/* Of those with a mark there the one that has most of the rest, and of several the first: some have taken marks
- * of another over. */
+/* Of those with a mark there the one that has most of the rest, and of several the first: some have taken
+ * marks of another over. */
 const nxc_relative *nxc_relative_of(const nxc_dialect *dialect, const nxc_document *document) {
   const nxc_node *root = document->root;
   const nxc_relative *found = NULL;
@@ -83,6 +83,12 @@ const nxc_relative *nxc_relative_of(const nxc_dialect *dialect, const nxc_docume
     if (n > most) most = n;
   }
   return found;
+}
+
+bool nxc_binding_may_have(const nxc_binding *binding, const nxc_option_row *row) {
+  if (binding->options[row - binding->dialect->options].given) return true;
+  bool lacks = binding->relative != NULL && nxc_relative_lacks(binding->relative, row->name);
+  return !lacks && nxc_in_version(row->versions, row->n_versions, binding->version);
 }
 
 /* A number, or a word. */

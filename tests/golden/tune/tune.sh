@@ -22,6 +22,15 @@ trap 'rm -rf "$folder"' EXIT
 # What no layout fits in without it is searched again with the optimizer in the host's memory.
 "$nxcfg" tune megatron.sh --machine device.yaml --memory 6.5GiB --format options | grep -qx optimizer-cpu-offload=true
 result "what does not fit is offloaded" $?
+# A code that grew out of the system is not told options that it has not: offloading, the padded vocabulary.
+sed 's/--bf16/--bf16 --deepspeed/' megatron.sh >"$folder/deepspeed.sh"
+sed 's/--vocab-size 128255//; s/NullTokenizer/PretrainedFromHF/' "$folder/deepspeed.sh" >"$folder/unpadded.sh"
+lacks() { # FILE ARGUMENTS...
+  "$nxcfg" tune "$@" --machine device.yaml --format options >"$folder/told"
+  grep -q = "$folder/told" && ! grep -E '^(optimizer-cpu-offload|padded-vocab-size|context-parallel-size)' "$folder/told"
+}
+lacks "$folder/deepspeed.sh" --vary mesh,recompute,offload && lacks "$folder/unpadded.sh" --assume model.vocab=50257
+result "Megatron-DeepSpeed is told its own options alone" $?
 # And searched once: what does not fit without it is not estimated again, and the deadline is one.
 for vary in '' '--vary mesh,batch,recompute,zero,offload'; do
   # shellcheck disable=SC2086
