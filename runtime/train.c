@@ -176,12 +176,16 @@ static bool open_evaluations(nxr_training *run) {
 }
 
 /* What the next checkpoint is judged by. */
-static void judge(nxr_training *run, double loss) {
+static void judge(nxr_training *run, const nxr_numbers *numbers) {
   const nx_run_names *names = run->plan->run_names;
   const nxr_evaluation *by =
       names->best_evaluation == NX_NONE ? NULL : &run->evaluations.at[names->best_evaluation];
   if (names->best == 0) return;
-  if (by == NULL) run->score.known = true, run->score.loss = loss;
+  double own = names->rules & NX_RUN_BEST_BY_STEP   ? (double)run->done
+               : names->rules & NX_RUN_BEST_BY_RATE ? numbers->lr
+               : names->rules & NX_RUN_BEST_BY_NORM ? numbers->grad_norm
+                                                    : numbers->loss;
+  if (by == NULL) run->score.known = true, run->score.loss = own;
   else if (by->evaluated == run->done) run->score.known = true, run->score.loss = by->loss;
 }
 
@@ -251,7 +255,7 @@ static bool between(nxr_training *run, const nxr_numbers *numbers, double start_
   if (votes[FAULT]) return nxr_training_agree(run);
   if (!nxr_saves_continue(run, votes[BUSY])) return false;
   *stop = !evaluate(run, nxr_evaluate_step) || votes[STOP];
-  judge(run, numbers->loss);
+  judge(run, numbers);
   follow(run, numbers);
   double since_s = nxr_timers_now(&run->timers);
   bool good = !run->unsaved && nxr_saves_step(run, votes[SAVE]);

@@ -73,6 +73,16 @@ expect 'names with epochs' 0 'step 24/24' $run named.bin --dir named
 (cd named/checkpoints && ls -d epoch-*) >out
 [ "$(tr '\n' ' ' <out)" = 'epoch-00-8 epoch-01-16 epoch-01-24 ' ] # of 114 samples an epoch
 report 'epochs are counted from 0' $? "$(cat out)"
+plan oldest checkpoint.every_steps=4 checkpoint.keep=1 checkpoint.best=2 checkpoint.best_metric=oldest checkpoint.best_mode=max
+expect 'the oldest' 0 'step 24/24' $run oldest.bin --dir oldest
+has 'and the newest' oldest '4 8 24'
+for metric in lr grad_norm; do
+  plan by-$metric checkpoint.every_steps=4 checkpoint.keep=1 checkpoint.best=2 checkpoint.best_metric=$metric checkpoint.best_mode=max
+  expect "the best by $metric" 0 'step 24/24' $run by-$metric.bin --dir by-$metric
+  best=$(sed 's/.*"step":\([0-9]*\).*"'$metric'":\([^,}]*\).*/\1 \2/' by-$metric/metrics.jsonl | awk '$1 % 4 == 0' | sort -rgk2,2 | head -2 |
+    cut -d' ' -f1)
+  has "as the metrics tell by $metric" by-$metric "$(printf '%s\n24\n' "$best" | sort -nu | tr '\n' ' ' | sed 's/ $//')"
+done
 plan below checkpoint.every_steps=8 checkpoint.keep=1 'checkpoint.link_name="epoch-{epoch}/step/{step}"' model.sequence=128
 mkdir -p below/checkpoints/mine
 expect 'links in folders' 0 'step 24/24' $run below.bin --dir below

@@ -89,7 +89,13 @@ static void emit_kept(const nxc_emitter *e, nx_run_names *names) {
   names->best = (int32_t)nxc_int(s, NX_SETTING_CHECKPOINT_BEST);
   names->best_evaluation = NX_NONE;
   if (nxc_is(s, NX_SETTING_CHECKPOINT_BEST_MODE, "max")) names->rules |= NX_RUN_BEST_IS_GREATEST;
-  if (names->best == 0 || nxc_is(s, NX_SETTING_CHECKPOINT_BEST_METRIC, "train")) return;
+  uint32_t rule = 0;
+  if (names->best == 0) return;
+  if (nxc_best_number(nxc_text(s, NX_SETTING_CHECKPOINT_BEST_METRIC), &rule)) {
+    names->rules |= rule;
+    if (rule == NX_RUN_BEST_BY_STEP) names->rules &= ~(uint32_t)NX_RUN_BEST_IS_GREATEST;
+    return;
+  }
   names->best_evaluation =
       nxc_evaluation_named(&e->training->evaluations, nxc_text(s, NX_SETTING_CHECKPOINT_BEST_METRIC));
   if (names->best_evaluation != NX_NONE) return;

@@ -61,6 +61,22 @@ double nxc_evaluated_batches(const nx_evaluation *e, uint64_t n_steps) {
   return (double)(n + (e->flags & NX_EVALUATION_AT_END ? 1 : 0)) * (double)e->batches;
 }
 
+bool nxc_best_number(const char *metric, uint32_t *rule) {
+  static const struct {
+    const char *metric;
+    uint32_t rule;
+  } rows[] = {{"train", 0},
+              {"oldest", NX_RUN_BEST_BY_STEP},
+              {"lr", NX_RUN_BEST_BY_RATE},
+              {"grad_norm", NX_RUN_BEST_BY_NORM}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (strcmp(metric, rows[i].metric) != 0) continue;
+    *rule = rows[i].rule;
+    return true;
+  }
+  return false;
+}
+
 uint32_t nxc_evaluation_named(const nxc_evaluations *evaluations, const char *name) {
   for (uint32_t i = 0; i < evaluations->n; i++)
     if (strcmp(evaluations->at[i].name, name) == 0) return i;
@@ -91,7 +107,8 @@ bool nxc_evaluations_judge(const nxc_settings *s, nxc_sink *sink, const nxc_eval
     good = complain(s, sink, NX_SETTING_EVALUATE_ONLY, "there is nothing to evaluate", "");
   if (nxc_int(s, NX_SETTING_CHECKPOINT_BEST) == 0 || evaluations->n == 0) return good;
   const char *metric = nxc_text(s, NX_SETTING_CHECKPOINT_BEST_METRIC);
-  if (strcmp(metric, "train") != 0 && nxc_evaluation_named(evaluations, metric) == NX_NONE)
+  uint32_t rule;
+  if (!nxc_best_number(metric, &rule) && nxc_evaluation_named(evaluations, metric) == NX_NONE)
     good = complain(s, sink, NX_SETTING_CHECKPOINT_BEST_METRIC, "no set is evaluated that has the name ",
                     metric);
   return good;

@@ -26,6 +26,9 @@ nxc_evaluations nxc_evaluations_read(const nxc_settings *settings, const nxc_dat
 double nxc_evaluated_batches(const nx_evaluation *evaluation, uint64_t n_steps);
 /* Index of the evaluation of that name, or NX_NONE. */
 uint32_t nxc_evaluation_named(const nxc_evaluations *evaluations, const char *name);
+/* Whether checkpoints are the best by a number of their last step, and by which: NX_RUN_BEST_BY_*, 0 its
+ * loss. */
+bool nxc_best_number(const char *metric, uint32_t *rule);
 /* False, with findings, where settings name a set that is not evaluated, or ask for evaluations alone and
  * there are none. */
 bool nxc_evaluations_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_evaluations *evaluations);
