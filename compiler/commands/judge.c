@@ -16,6 +16,21 @@ static void judge_limits(nxc_judged *v) {
     (void)nxc_training_judge(v->compiled.settings, v->sink, &training);
 }
 
+/* With --for nxrun: what kind of model its name alone tells. */
+static void judge_named_model(nxc_judged *v, const nxc_estimate_request *asked, nxc_request request) {
+  const nxc_settings *told = v->compiled.settings;
+  if (told == NULL || v->compiled.unreadable || asked->assumes_nothing || nxc_is_other_kind(told)) return;
+  nxc_compiled compiled;
+  nxc_assumed assumed;
+  request.for_nxrun = false;
+  if (!nxc_estimate_compile(asked, &request, v->arena, nxc_sink_new(v->arena), &compiled, &assumed) ||
+      assumed.model_at.source == NULL || !nxc_is_other_kind(compiled.settings))
+    return;
+  nxc_report(v->sink, "NX1401", NXC_SEVERITY_ERROR, assumed.model_at,
+             "where it is another model, give its config.json: --model-config FILE",
+             "nxrun cannot execute %s: %s", assumed.model, nxc_setting_rows[NX_SETTING_MODEL_KIND].why);
+}
+
 /* With --memory or --machine: what nxcfg plan would find. */
 static void judge_memory(nxc_judged *v, const nxc_estimate_request *asked, const nxc_request *request) {
   bool wrong = nxc_sink_count(v->sink, NXC_SEVERITY_ERROR) > 0 || v->compiled.unreadable;
@@ -72,5 +87,6 @@ void nxc_judge(nxc_judged *v, const nxc_standard *standard, const char *file, bo
   nxc_compile_settings(v->arena, &request, v->sink, &v->compiled);
   judge_other_launches(v, request);
   if (request.for_nxrun && !request.partial) judge_limits(v);
+  if (request.for_nxrun) judge_named_model(v, &standard->estimate, request);
   judge_memory(v, &standard->estimate, &request);
 }

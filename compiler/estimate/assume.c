@@ -12,6 +12,7 @@ typedef struct attempt {
   nxc_request request; /* with what has been assumed so far */
   nxc_assumption items[MOST_ASSUMPTIONS];
   const char *model;
+  nxc_span model_at;
 } attempt;
 
 /* A compilation with what has been assumed so far. */
@@ -74,9 +75,9 @@ static const nxc_known_model *find_shape(const char *text, const nxc_settings *s
   return model == NULL && free ? nxc_known_model_in(text, 0, hidden) : model;
 }
 
-/* By an option's value, then by what the run is called; by the name of the file where the options name none.
- */
-static const nxc_known_model *find_model(const nxc_compiled *compiled, const char *file) {
+/* By an option's value, whose place `at` becomes, then by what the run is called; by the name of the file
+ * where the options name none. */
+static const nxc_known_model *find_model(const nxc_compiled *compiled, const char *file, nxc_span *at) {
   static const char *const kinds[] = {"model", "title"};
   const nxc_known_model *model = NULL;
   bool other = false;
@@ -85,6 +86,7 @@ static const nxc_known_model *find_model(const nxc_compiled *compiled, const cha
     for (size_t next = 0; model == NULL && (text = named(compiled, kinds[i], true, &next)) != NULL;) {
       model = find_shape(text, compiled->settings);
       other = other || is_identity(text);
+      if (model != NULL && i == 0) *at = compiled->binding->options[next - 1].at;
     }
   if (model != NULL || other || file == NULL) return model;
   const char *slash = strrchr(file, '/');
@@ -93,7 +95,7 @@ static const nxc_known_model *find_model(const nxc_compiled *compiled, const cha
 
 static bool assume_model(attempt *a, const nxc_compiled *compiled) {
   bool reads = compiled->binding->model_dialect != NULL && !compiled->binding->has_model_config;
-  const nxc_known_model *model = reads ? find_model(compiled, a->request.file) : NULL;
+  const nxc_known_model *model = reads ? find_model(compiled, a->request.file, &a->model_at) : NULL;
   if (model == NULL) return false;
   a->request.model_text = nxc_source_new(a->arena, model->name, model->config, strlen(model->config));
   a->request.model_assumed = true;
@@ -128,7 +130,8 @@ static bool assume_tokenizer(attempt *a, const nxc_compiled *compiled, bool give
 static bool assume_vocab(attempt *a, const nxc_compiled *compiled) {
   if (assume_tokenizer(a, compiled, true, false)) return true;
   bool known_shape = nxc_has(compiled->settings, NX_SETTING_MODEL_LAYERS);
-  const nxc_known_model *model = known_shape ? find_model(compiled, a->request.file) : NULL;
+  nxc_span at;
+  const nxc_known_model *model = known_shape ? find_model(compiled, a->request.file, &at) : NULL;
   if (model != NULL && model->vocab != 0) return assume_vocab_of(a, model->vocab, false, model->name);
   return assume_tokenizer(a, compiled, true, true) || assume_tokenizer(a, compiled, false, false) ||
          assume_tokenizer(a, compiled, false, true) ||
@@ -277,7 +280,7 @@ static bool assume_next(attempt *a, const trial *t) {
 /* What was assumed and nothing else gives. */
 static nxc_assumed in_use(const attempt *a, const nxc_settings *s) {
   nxc_assumption *items = nxc_arena_array(a->arena, MOST_ASSUMPTIONS, sizeof *items);
-  nxc_assumed assumed = {.items = items, .model = a->model};
+  nxc_assumed assumed = {.items = items, .model = a->model, .model_at = a->model_at};
   for (size_t i = 0; i < a->request.n_assumptions && s != NULL; i++)
     if (nxc_settings_from(s, a->items[i].setting)->kind == NXC_FROM_ASSUMED)
       items[assumed.n_items++] = a->items[i];

@@ -13,6 +13,7 @@ typedef struct nxc_assumed {
   nxc_assumption *items;
   size_t n_items;
   const char *model; /* whose shape was taken, or NULL */
+  nxc_span model_at; /* the option that names it; nowhere: what the run or the file is called does */
   bool defaults;     /* what other texts may give has its default */
   nxc_request request; /* with all of it, to be compiled again */
 } nxc_assumed;
