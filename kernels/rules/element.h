@@ -25,47 +25,6 @@ static inline real rule_size(real x) {
   return x < 0 ? -x : x;
 }
 
-static inline void rule_rmsprop_centered(const rule_step *step, real *restrict p, real *const *states,
-                                         const real *restrict g, int64_t n) {
-  real *restrict square = states[0], *restrict average = states[1];
-  const double *number = step->number;
-  const real alpha = (real)number[NX_rmsprop_centered_alpha],
-             rest = (real)rule_rest(step, NX_rmsprop_centered_alpha);
-  const real epsilon = (real)number[NX_rmsprop_centered_epsilon];
-  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale + decay * p[i];
-    real squares = alpha * square[i] + rest * (gradient * gradient);
-    real mean = alpha * average[i] + rest * gradient;
-    square[i] = squares;
-    average[i] = mean;
-    p[i] -= lr * (gradient / (rule_sqrt(rule_max(squares - mean * mean, 0)) + epsilon));
-  }
-}
-
-static inline void rule_rmsprop_centered_momentum(const rule_step *step, real *restrict p,
-                                                  real *const *states, const real *restrict g, int64_t n) {
-  real *restrict square = states[0], *restrict average = states[1], *restrict sum = states[2];
-  const double *number = step->number;
-  const real alpha = (real)number[NX_rmsprop_centered_momentum_alpha],
-             rest = (real)rule_rest(step, NX_rmsprop_centered_momentum_alpha);
-  const real epsilon = (real)number[NX_rmsprop_centered_momentum_epsilon];
-  const real momentum = (real)number[NX_rmsprop_centered_momentum_momentum];
-  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale + decay * p[i];
-    real squares = alpha * square[i] + rest * (gradient * gradient);
-    real mean = alpha * average[i] + rest * gradient;
-    real new = momentum * sum[i] + gradient / (rule_sqrt(rule_max(squares - mean * mean, 0)) + epsilon);
-    square[i] = squares;
-    average[i] = mean;
-    sum[i] = new;
-    p[i] -= lr * new;
-  }
-}
-
 static inline void rule_adamax(const rule_step *step, real *restrict p, real *const *states,
                                const real *restrict g, int64_t n) {
   real *restrict m = states[0], *restrict largest = states[1];
@@ -151,41 +110,42 @@ static inline void rule_adagrad(const rule_step *step, real *restrict p, real *c
   }
 }
 
-static inline void rule_rmsprop(const rule_step *step, real *restrict p, real *const *states,
-                                const real *restrict g, int64_t n) {
-  real *restrict square = states[0];
+/* The rules begin with the same numbers and end with the sum, if there is one. */
+static inline void rmsprop_as(const rule_step *step, real *restrict p, real *const *states,
+                              const real *restrict g, int64_t n, bool centered, bool summed) {
+  real *restrict square = states[0], *restrict average = states[centered ? 1 : 0],
+                 *restrict sum = states[summed ? 1 + centered : 0];
   const double *number = step->number;
   const real alpha = (real)number[NX_rmsprop_alpha], rest = (real)rule_rest(step, NX_rmsprop_alpha);
   const real epsilon = (real)number[NX_rmsprop_epsilon];
+  const real momentum = summed ? (real)number[NX_rmsprop_momentum_momentum] : 0;
   const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale + decay * p[i];
-    real mean = alpha * square[i] + rest * (gradient * gradient);
-    square[i] = mean;
-    p[i] -= lr * (gradient / (rule_sqrt(mean) + epsilon));
+    real squares = alpha * square[i] + rest * (gradient * gradient), length = squares;
+    square[i] = squares;
+    if (centered) {
+      real mean = alpha * average[i] + rest * gradient;
+      average[i] = mean;
+      length = rule_max(squares - mean * mean, 0);
+    }
+    real change = gradient / (rule_sqrt(length) + epsilon);
+    if (summed) sum[i] = change = momentum * sum[i] + change;
+    p[i] -= lr * change;
   }
 }
 
-static inline void rule_rmsprop_momentum(const rule_step *step, real *restrict p, real *const *states,
-                                         const real *restrict g, int64_t n) {
-  real *restrict square = states[0], *restrict sum = states[1];
-  const double *number = step->number;
-  const real alpha = (real)number[NX_rmsprop_momentum_alpha],
-             rest = (real)rule_rest(step, NX_rmsprop_momentum_alpha);
-  const real epsilon = (real)number[NX_rmsprop_momentum_epsilon];
-  const real momentum = (real)number[NX_rmsprop_momentum_momentum];
-  const real scale = (real)step->scale, decay = (real)step->decay, lr = (real)step->lr;
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale + decay * p[i];
-    real mean = alpha * square[i] + rest * (gradient * gradient);
-    real new = momentum * sum[i] + gradient / (rule_sqrt(mean) + epsilon);
-    square[i] = mean;
-    sum[i] = new;
-    p[i] -= lr * new;
+#define RMSPROP(name, centered, summed)                                                                      \
+  static inline void rule_##name(const rule_step *step, real *restrict p, real *const *states,               \
+                                 const real *restrict g, int64_t n) {                                        \
+    rmsprop_as(step, p, states, g, n, centered, summed);                                                     \
   }
-}
+RMSPROP(rmsprop, false, false)
+RMSPROP(rmsprop_momentum, false, true)
+RMSPROP(rmsprop_centered, true, false)
+RMSPROP(rmsprop_centered_momentum, true, true)
+#undef RMSPROP
 
 /* The first step is lr; where the sign changes the gradient counts as 0, here and at the next step. */
 static inline void rule_rprop(const rule_step *step, real *restrict p, real *const *states,
