@@ -77,23 +77,38 @@ static size_t find_in_query(const char *text, size_t n_bytes) {
   return n_bytes;
 }
 
-/* A word with a digit that is long enough. */
-static bool is_given_key(const char *text, size_t n_bytes) {
-  size_t n_word = 0, n_digits = 0;
-  for (; n_word < n_bytes && is_word(text[n_word]); n_word++)
-    n_digits += isdigit((unsigned char)text[n_word]) != 0;
-  return n_word >= GIVEN_KEY_MIN && n_digits > 0;
+typedef struct given_key {
+  const char *start;
+  bool joined; /* with - and _ in it; of letters and digits alone otherwise, which no name of a model is */
+} given_key;
+
+/* Long enough, with a digit. */
+static bool is_given_key(const given_key *key, const char *text, size_t n_bytes) {
+  size_t n_key = 0, n_digits = 0;
+  for (; n_key < n_bytes && is_word(text[n_key]) && (key->joined || isalnum((unsigned char)text[n_key]));
+       n_key++)
+    n_digits += isdigit((unsigned char)text[n_key]) != 0;
+  return n_key >= GIVEN_KEY_MIN && n_digits > 0;
+}
+
+static bool begins_given_key(const char *text, size_t n_bytes) {
+  static const given_key keys[] = {{"hf_", false},  {"ghp_", false}, {"gho_", false},      {"ghs_", false},
+                                   {"AKIA", false}, {"ASIA", false}, {"sk-", true},        {"glpat-", true},
+                                   {"xoxb-", true}, {"xoxp-", true}, {"github_pat_", true}};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    size_t n_start = strlen(keys[i].start);
+    if (n_start < n_bytes && memcmp(text, keys[i].start, n_start) == 0 &&
+        is_given_key(&keys[i], text + n_start, n_bytes - n_start))
+      return true;
+  }
+  return false;
 }
 
 /* By how the keys of well-known services begin. Texts may be long: each letter is looked at once. */
 static size_t find_given_key(const char *text, size_t n_bytes) {
-  static const char *const starts[] = {"hf_",  "sk-",  "ghp_", "gho_", "ghs_", "github_pat_", "glpat-",
-                                       "xoxb-", "xoxp-", "AKIA", "ASIA"};
   for (size_t at = 0; at < n_bytes; at++) {
     if (!is_word(text[at])) continue;
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-      if (strncmp(text + at, starts[i], strlen(starts[i])) == 0 && is_given_key(text + at, n_bytes - at))
-        return at;
+    if (begins_given_key(text + at, n_bytes - at)) return at;
     while (at < n_bytes && is_word(text[at])) at++;
   }
   return n_bytes;
