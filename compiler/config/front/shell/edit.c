@@ -7,7 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 4 * 1024 * 1024, ANY = 256, REST = 257, EDITS_MAX = 64 };
+enum { FILE_BYTES_MAX = 256 * 1024, ANY = 256, REST = 257, EDITS_MAX = 64, PATTERN_BYTES_MAX = 200 };
+
+/* Half of what may be expanded is for files: what is beyond it is unknown, and the script is followed on. */
+static bool afford(nxc_shell *s, size_t n_bytes) {
+  if (n_bytes > NXC_SHELL_BYTES_MAX / 2 || s->n_expanded > NXC_SHELL_BYTES_MAX / 2 - n_bytes) return false;
+  s->n_expanded += n_bytes;
+  return true;
+}
 
 /* A file that the script wrote, or one that lies there; false: neither is known. */
 static bool read_file(nxc_shell *s, const nxc_text *path, size_t at, nxc_text *text) {
@@ -15,7 +22,7 @@ static bool read_file(nxc_shell *s, const nxc_text *path, size_t at, nxc_text *t
   const char *found = written ? NULL : nxc_shell_find_file(s, path);
   const nxc_source *source = found ? nxc_source_read(s->arena, found, FILE_BYTES_MAX) : NULL;
   if (written == NULL && source == NULL) return false;
-  if (!nxc_shell_spend(s, written ? written->n_bytes : source->n_bytes, at)) return false;
+  if (!afford(s, written ? written->n_bytes : source->n_bytes)) return false;
   *text = written ? *written : nxc_text_from(s->arena, source->text, source->n_bytes, at, 0);
   return true;
 }
@@ -36,7 +43,7 @@ static bool read_all(nxc_shell *s, const nxc_text *words, size_t n_words, size_t
 
 bool nxc_shell_cat(nxc_shell *s, const nxc_text *words, size_t n_words, size_t at, nxc_text *output) {
   nxc_text text;
-  if (!read_all(s, words + 1, n_words - 1, at, &text) || !nxc_shell_spend(s, text.n_bytes, at)) return false;
+  if (!read_all(s, words + 1, n_words - 1, at, &text) || !afford(s, text.n_bytes)) return false;
   nxc_text_append(s->arena, output, &text);
   return true;
 }
@@ -87,7 +94,7 @@ static bool read_pattern(nxc_shell *s, const nxc_text *part, char delimiter, edi
     else pattern[to->n_pattern++] = byte == '.' ? ANY : byte;
   }
   to->pattern = pattern;
-  return to->n_pattern > 0 && !nxc_text_any(part, NXC_MARK_UNKNOWN);
+  return to->n_pattern > 0 && n <= PATTERN_BYTES_MAX && !nxc_text_any(part, NXC_MARK_UNKNOWN);
 }
 
 static bool read_replacement(nxc_shell *s, const nxc_text *part, edit *to) {
@@ -142,15 +149,20 @@ static size_t fits(const edit *e, const nxc_text *text, size_t begin, size_t at,
   return e->ends && i != end ? 0 : i - at;
 }
 
-static void put_replacement(nxc_shell *s, const edit *e, const nxc_text *found, nxc_text *to) {
+static bool put_replacement(nxc_shell *s, const edit *e, const nxc_text *found, nxc_text *to) {
+  if (!afford(s, e->by.n_bytes)) return false;
   for (size_t i = 0; i < e->by.n_bytes; i++) {
+    if (e->matched[i] && !afford(s, found->n_bytes)) return false;
     if (e->matched[i]) nxc_text_append(s->arena, to, found);
     else nxc_text_put(s->arena, to, e->by.bytes[i], e->by.origins[i], e->by.marks[i]);
   }
+  return true;
 }
 
-static nxc_text apply(nxc_shell *s, const edit *e, const nxc_text *text) {
+/* False: it becomes too long. */
+static bool apply(nxc_shell *s, const edit *e, nxc_text *text) {
   nxc_text result = {0};
+  if (!afford(s, text->n_bytes)) return false;
   for (size_t begin = 0, i = 0; begin < text->n_bytes; begin = i) {
     const char *newline = memchr(text->bytes + begin, '\n', text->n_bytes - begin);
     size_t end = newline ? (size_t)(newline - text->bytes) : text->n_bytes;
@@ -158,21 +170,20 @@ static nxc_text apply(nxc_shell *s, const edit *e, const nxc_text *text) {
     for (i = begin; i < end;) {
       size_t n = done && !e->all ? 0 : fits(e, text, begin, i, end);
       const nxc_text found = nxc_text_part(text, i, n > 0 ? n : 1);
-      if (n > 0) put_replacement(s, e, &found, &result);
-      else nxc_text_append(s->arena, &result, &found);
+      if (n == 0) nxc_text_append(s->arena, &result, &found);
+      else if (!put_replacement(s, e, &found, &result)) return false;
       done = done || n > 0;
       i += found.n_bytes;
     }
     if (newline) nxc_text_put(s->arena, &result, '\n', text->origins[end], text->marks[end]), i = end + 1;
   }
-  return result;
+  *text = result;
+  return true;
 }
 
-static bool edit_text(nxc_shell *s, const edit *edits, size_t n_edits, size_t at, nxc_text *text) {
-  for (size_t i = 0; i < n_edits; i++) {
-    *text = apply(s, &edits[i], text);
-    if (!nxc_shell_spend(s, text->n_bytes, at)) return false;
-  }
+static bool edit_text(nxc_shell *s, const edit *edits, size_t n_edits, nxc_text *text) {
+  for (size_t i = 0; i < n_edits; i++)
+    if (!apply(s, &edits[i], text)) return false;
   return true;
 }
 
@@ -206,13 +217,13 @@ bool nxc_shell_edit(nxc_shell *s, const nxc_text *words, size_t n_words, size_t 
   bool known = read_sed(s, words, n_words, of);
   for (size_t i = known ? of->n_words : 1; of->in_place && i < n_words; i++) {
     bool read = read_file(s, &words[i], at, &text);
-    if (read && !(known && edit_text(s, of->edits, of->n_edits, at, &text)))
+    if (read && !(known && edit_text(s, of->edits, of->n_edits, &text)))
       text = nxc_text_from(s->arena, "$(sed)", 6, at, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
     if (read) nxc_shell_keep_written(s, &words[i], &text, false);
   }
   if (of->in_place) return true;
   if (!known || !read_all(s, words + of->n_words, n_words - of->n_words, at, &text) ||
-      !edit_text(s, of->edits, of->n_edits, at, &text))
+      !edit_text(s, of->edits, of->n_edits, &text))
     return false;
   nxc_text_append(s->arena, output, &text);
   return true;
