@@ -145,6 +145,25 @@ static const nxc_bound *find_option(const nxc_compiled *compiled, const char *pa
   return bound;
 }
 
+/* A row for names that are not listed says nothing of any of them; the document has each. */
+static bool is_of_many(const nxc_bound *bound) {
+  const char *name = bound->row->name;
+  return name[0] != '\0' && name[strlen(name) - 1] == '*';
+}
+
+static void tell_of_one(const digging *d, const char *path) {
+  const nxc_node *node = nxc_node_lookup(d->compiled->document->root, path);
+  *d->why = (nxc_why){.path = path, .value = node ? show_node(d, node, false) : "unknown"};
+  if (node != NULL) add_nodes(d, node, path);
+}
+
+/* A variable of a script's environment, by its name alone. */
+static const char *variable_path(const digging *d, const char *name) {
+  const char *path = nxc_arena_printf(d->arena, "environment.%s", name);
+  const nxc_bound *all = nxc_binding_find(d->compiled->binding, "environment");
+  return all != NULL && nxc_node_lookup(d->compiled->document->root, path) != NULL ? path : NULL;
+}
+
 static const char *find_nearest(nxc_arena *arena, const nxc_compiled *compiled, const char *path) {
   size_t n_options = compiled->dialect->n_options;
   const char **names = nxc_arena_array(arena, NX_N_SETTINGS + n_options, sizeof *names);
@@ -160,7 +179,13 @@ const nxc_why *nxc_why_find(nxc_arena *arena, const nxc_compiled *compiled, cons
   nxc_setting_id id = nxc_setting_find(path);
   const nxc_bound *bound = id == NX_N_SETTINGS ? find_option(compiled, path) : NULL;
   *nearest = NULL;
-  if (id < NX_N_SETTINGS) {
+  if (id == NX_N_SETTINGS && bound == NULL && variable_path(&d, path) != NULL) {
+    path = variable_path(&d, path);
+    bound = find_option(compiled, path);
+  }
+  if (bound != NULL && is_of_many(bound)) {
+    tell_of_one(&d, path);
+  } else if (id < NX_N_SETTINGS) {
     *why = (nxc_why){.path = path, .is_setting = true, .value = nxc_settings_show(compiled->settings, id)};
     add_provenance(&d, nxc_settings_from(compiled->settings, id));
   } else if (bound != NULL) {
