@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is taken for a secret, and what only looks like one. */
 #include "compiler/diagnostics/secret.h"
+#include "tests/unit/cmocka_all.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const secrets[] = {
     "hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567",
