@@ -57,6 +57,8 @@ if [ "$all" ]; then
   far_as_ref 'reductions in buckets' 2 optimizer.zero_stage=2 reduce.overlap=true reduce.bucket_elements=4000
   far_as_ref 'gathers ahead' 2 optimizer.zero_stage=3 gather.overlap=true
   far_as_ref 'interleaved stages' 2 mesh.pipeline=2 mesh.virtual_pipeline=2 model.layers=4
+  far_as_ref 'stages in a V' 2 mesh.pipeline=2 mesh.virtual_pipeline=2 pipeline.schedule=zbv model.layers=4 \
+    model.tied_embeddings=true
   far_as_ref 'tied embeddings over stages' 2 mesh.pipeline=2 model.tied_embeddings=true
   far_as_ref 'ring attention' 2 mesh.context=2 attention.ring=true
   far_as_ref 'Ulysses' 2 mesh.context=2 attention.ulysses=true

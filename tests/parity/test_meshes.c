@@ -169,6 +169,7 @@ static void test_delays(void) {
   static const mesh layouts[] = {
       {"pp2-vpp2", 2, WORLD("2") STAGES("2") CHUNKS("2") LAYERS("4"), NULL},
       {"pp2-tp2-messages", 4, WORLD("4") STAGES("2") TENSOR("2") SEQUENCE LAYERS("4"), "--comm p2p"},
+      {"zbv2-messages", 2, WORLD("2") STAGES("2") ZBV LAYERS("4"), "--comm p2p"},
       {"pp4-gpipe", 4, WORLD("4") STAGES("4") LAYERS("4") SET("pipeline.schedule", "gpipe"), NULL},
       {"ring4", 4, WORLD("4") RING("4"), NULL},
       {"ulysses2-ring2-messages", 4, WORLD("4") BOTH("4", "2"), "--comm p2p"},

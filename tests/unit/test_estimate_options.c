@@ -59,6 +59,24 @@ static void test_modules(void **unused) {
   }
 }
 
+/* Gradients of weights fill what would be a bubble, and cost no work. */
+static void test_orders(void **unused) {
+  (void)unused;
+  static const char *const orders[] = {"1f1b", "zero_bubble", "zbv", "dualpipev"};
+  outcome o[4];
+  for (size_t i = 0; i < 4; i++) {
+    char changes[1024];
+    snprintf(changes, sizeof changes,
+             MODEL "mesh.world=16 mesh.pipeline=4 mesh.virtual_pipeline=2 pipeline.schedule=%s", orders[i]);
+    o[i] = outcome_of("xorl", "h100", changes);
+    assert_true(o[i].least_s <= o[i].time.step_s);
+    near_to("products", o[i].time.parts[NXC_SPENT_PRODUCTS], o[0].time.parts[NXC_SPENT_PRODUCTS], 1e-12);
+    if (i > 0 && o[i].time.parts[NXC_SPENT_BUBBLE] > 0.75 * o[0].time.parts[NXC_SPENT_BUBBLE])
+      fail_msg("%s: a bubble of %g s, 1f1b's is %g s", orders[i], o[i].time.parts[NXC_SPENT_BUBBLE],
+               o[0].time.parts[NXC_SPENT_BUBBLE]);
+  }
+}
+
 #define AGAIN MODEL "mesh.world=8 optimizer.zero_stage=1 recompute.granularity=selective recompute.modules="
 
 /* A module within another that is named too is computed again once, and kept as little. */
@@ -241,6 +259,7 @@ static void test_state_between_steps(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_orders),
       cmocka_unit_test(test_modules),
       cmocka_unit_test(test_nested_modules),
       cmocka_unit_test(test_adapters),

@@ -46,6 +46,56 @@ static void stages_wait_as_long_as_is_known(void **state) {
   bubble_is(MODEL V "batch.global=8 pipeline.schedule=dualpipev", 8, 0.5, 9);
 }
 
+static nxc_layout layout_of(const char *changes) {
+  program_case c = program_settings(changes);
+  nxc_layout layout = nxc_layout_read(c.settings);
+  program_end(&c);
+  return layout;
+}
+
+/* A stage that is before others keeps more, but where stages are mirrored. */
+static void activations_are_balanced_in_a_v(void **state) {
+  (void)state;
+  static const struct {
+    const char *order;
+    double kept[4];
+  } rows[] = {{"1f1b", {5.5, 4.5, 3.5, 2.5}},
+              {"gpipe", {30, 30, 30, 30}},
+              {"zero_bubble", {4, 4, 4, 4}},
+              {"zbv", {4, 4, 4, 4}},
+              {"dualpipev", {4.5, 4.5, 4.5, 4.5}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[200];
+    snprintf(text, sizeof text, V "pipeline.schedule=%s", rows[i].order);
+    const nxc_layout layout = layout_of(text);
+    for (uint32_t stage = 0; stage < 4; stage++)
+      assert_true(nxc_play_in_flight(&layout, 30, stage) == rows[i].kept[stage]);
+  }
+}
+
+/* What is said of a step of many micro-batches from shorter ones is what playing all of it says. */
+static void a_long_step_waits_as_it_is_played(void **state) {
+  (void)state;
+  static const char *const orders[] = {"1f1b", "gpipe", "zero_bubble", "zbv", "dualpipev"};
+  static const nxc_pass_lengths lengths[] = {{{1, 2, 1, 1}}, {{1, 3, 2, 1}}, {{3, 5, 4, 1}}};
+  for (size_t i = 0; i < 3 * sizeof orders / sizeof *orders; i++) {
+    enum { N_CHUNKS = 8, N_MICRO = 52 };
+    char text[200];
+    nxc_pass_lengths all[N_CHUNKS];
+    nxc_played played;
+    const nxc_pass_lengths *each = &lengths[i % 3];
+    snprintf(text, sizeof text, V "pipeline.schedule=%s", orders[i / 3]);
+    const nxc_layout layout = layout_of(text);
+    for (int c = 0; c < N_CHUNKS; c++) all[c] = *each;
+    nxc_arena *arena = nxc_arena_new();
+    assert_true(nxc_play(arena, &layout, N_MICRO, all, &played));
+    double wanted = played.length - N_MICRO * (each->of[0] + each->of[1]) * N_CHUNKS / 4;
+    double wait = nxc_play_wait(&layout, N_MICRO, each);
+    if (fabs(wait - wanted) > 1e-6 * played.length) fail_msg("%s: %g, wanted %g", text, wait, wanted);
+    nxc_arena_free(arena);
+  }
+}
+
 /* No pass begins before what it reads is there, and a stage does one at a time. */
 static void passes_are_in_order(void **state) {
   (void)state;
@@ -81,6 +131,8 @@ static void of_many_micro_batches_the_first_are_shown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stages_wait_as_long_as_is_known),
+      cmocka_unit_test(activations_are_balanced_in_a_v),
+      cmocka_unit_test(a_long_step_waits_as_it_is_played),
       cmocka_unit_test(passes_are_in_order),
       cmocka_unit_test(of_many_micro_batches_the_first_are_shown),
   };
