@@ -91,6 +91,8 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
   if (hours > 0) fprintf(out, hours < 100 ? ", %.3g device-hours" : ", %.0f device-hours", hours);
   if (t->batch.global != r->request->training->batch.global)
     fprintf(out, ", global batch %lld", (long long)nxc_tune_samples(r, t->batch.global));
+  if (r->result->space.n_values[NXC_KNOB_ORDER] > 1 && t->layout.pipeline > 1)
+    fprintf(out, ", schedule %s", nxc_order_name(t->layout.pipeline_order));
   fputc('\n', out);
   const char *offload = show_offload(r, t);
   if (*offload != '\0') fprintf(out, "       %s\n", offload + strlen(", "));

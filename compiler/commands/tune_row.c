@@ -36,6 +36,7 @@ int64_t nxc_tune_samples(const nxc_tune_report *r, int64_t sequences) {
 
 const char *nxc_tune_value(const nxc_tune_report *r, const nxc_left_out *one) {
   if (one->knob == NXC_KNOB_RECOMPUTE) return recompute_words[one->value.first];
+  if (one->knob == NXC_KNOB_ORDER) return nxc_order_name((nxc_order_id)one->value.first);
   if (one->knob == NXC_KNOB_OFFLOAD_OPTIMIZER || one->knob == NXC_KNOB_OFFLOAD_ACTIVATIONS)
     return nxc_arena_printf(r->arena, "%lld %%", (long long)one->value.first / 10);
   return nxc_arena_printf(r->arena, "%lld", (long long)one->value.first);

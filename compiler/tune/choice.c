@@ -44,6 +44,11 @@ static uint32_t ulysses_of(const nxc_space *space, uint32_t context) {
   return most;
 }
 
+/* An order that is mirrored gives each stage two chunks. */
+static bool orders_well(const nxc_layout *l) {
+  return l->pipeline == 1 || !nxc_layout_is_mirrored(l) || l->n_chunks == 2 * l->pipeline;
+}
+
 static void read_layout(const nxc_space *space, const nxc_choice *choice, nxc_layout *l) {
   nxc_knob_value tensor = nxc_choice_value(space, choice, NXC_KNOB_TENSOR);
   nxc_knob_value stages = nxc_choice_value(space, choice, NXC_KNOB_STAGES);
@@ -57,6 +62,8 @@ static void read_layout(const nxc_space *space, const nxc_choice *choice, nxc_la
   if (choice->at[NXC_KNOB_STAGES] != 0) l->cuts = NULL;
   l->pipeline = (uint32_t)stages.first;
   l->n_chunks = (uint32_t)(stages.first * stages.second);
+  l->pipeline_order = (nxc_order_id)nxc_choice_value(space, choice, NXC_KNOB_ORDER).first;
+  if (!orders_well(l)) l->pipeline_order = NXC_ORDER_1F1B; /* and nxc_choice_divides says no */
   l->data = l->world / l->tensor / l->context / l->pipeline;
   if (l->data % l->replicate != 0) l->replicate = 1;
 }
@@ -100,6 +107,8 @@ bool nxc_choice_divides(const nxc_space *space, const nxc_choice *choice) {
   nxc_choice_read(space, choice, &t);
   const nxc_layout *l = &t.layout;
   const nxc_mixture *mixture = t.model.mixture;
+  if (choice->at[NXC_KNOB_ORDER] != 0 && l->pipeline == 1) return false; /* it has none */
+  if (l->pipeline_order != nxc_choice_value(space, choice, NXC_KNOB_ORDER).first) return false;
   if (choice->at[NXC_KNOB_ZERO] != 0 && !has_replicas(l, mixture != NULL)) return false;
   uint64_t replica = (uint64_t)l->tensor * l->context * l->pipeline;
   if (replica > l->world || l->world % replica != 0) return false;
@@ -124,6 +133,7 @@ bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_t
                     has_same_modules(&t->recomputation, &chosen.recomputation);
   return l->world == c->world && l->tensor == c->tensor && l->context == c->context &&
          l->pipeline == c->pipeline && l->n_chunks == c->n_chunks && l->expert == c->expert &&
+         (l->pipeline == 1 || l->pipeline_order == c->pipeline_order) &&
          l->sequence_parallel == c->sequence_parallel && t->batch.micro == chosen.batch.micro &&
          t->batch.global == chosen.batch.global && t->batch.n_micro == chosen.batch.n_micro &&
          t->sharding.stage == chosen.sharding.stage && t->model.sequence == chosen.model.sequence &&
@@ -213,6 +223,9 @@ static void set_mesh(const nxc_space *space, const nxc_choice *choice, const set
     set_int(to, NX_SETTING_MESH_VIRTUAL_PIPELINE, stages.second);
     forget(to, NX_SETTING_PIPELINE_CUTS);
   }
+  if (choice->at[NXC_KNOB_ORDER] != 0)
+    set_word(to, NX_SETTING_PIPELINE_SCHEDULE,
+             nxc_order_name((nxc_order_id)nxc_choice_value(space, choice, NXC_KNOB_ORDER).first));
   if (choice->at[NXC_KNOB_CONTEXT] != 0)
     set_context(space, nxc_choice_value(space, choice, NXC_KNOB_CONTEXT).first, to);
   if (choice->at[NXC_KNOB_EXPERT] != 0)

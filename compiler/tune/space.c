@@ -64,6 +64,7 @@ static void add_own(nxc_space *space, nxc_arena *arena) {
       nxc_thousandths(space->settings, NX_SETTING_OFFLOAD_OPTIMIZER), 0);
   add(space, arena, NXC_KNOB_OFFLOAD_ACTIVATIONS,
       nxc_thousandths(space->settings, NX_SETTING_OFFLOAD_ACTIVATIONS), 0);
+  add(space, arena, NXC_KNOB_ORDER, l->pipeline_order, 0);
 }
 
 /* A rank that divides what lies between products too always needs less and takes no longer. */
@@ -133,11 +134,20 @@ static void add_offload_activations(nxc_space *space, nxc_arena *arena) {
     add(space, arena, NXC_KNOB_OFFLOAD_ACTIVATIONS, share, 0);
 }
 
+/* Those that may be better than others: interleaved is 1f1b, and gpipe keeps more and waits as long. */
+static void add_orders(nxc_space *space, nxc_arena *arena) {
+  static const nxc_order_id orders[] = {NXC_ORDER_1F1B, NXC_ORDER_ZERO_BUBBLE, NXC_ORDER_ZBV,
+                                        NXC_ORDER_DUALPIPEV};
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+    if (orders[i] != NXC_ORDER_1F1B || space->training->layout.pipeline_order != NXC_ORDER_INTERLEAVED)
+      add(space, arena, NXC_KNOB_ORDER, orders[i], 0);
+}
+
 nxc_space nxc_space_make(nxc_arena *arena, const nxc_training *training, const nxc_settings *settings,
                          const bool varies[NXC_N_KNOBS]) {
   static void (*const adders[])(nxc_space *, nxc_arena *) = {
-      add_tensor, add_stages,    add_context, add_experts,           add_micro,
-      add_zero,   add_recompute, add_global,  add_offload_optimizer, add_offload_activations};
+      add_tensor,    add_stages, add_context,           add_experts,             add_micro, add_zero,
+      add_recompute, add_global, add_offload_optimizer, add_offload_activations, add_orders};
   static_assert(sizeof adders / sizeof *adders == NXC_N_KNOBS, "one for each knob");
   nxc_space space = {.training = training, .settings = settings};
   add_own(&space, arena);

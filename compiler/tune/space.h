@@ -21,7 +21,8 @@
   KNOB(RECOMPUTE, "recompute", "recompute")                                                                  \
   KNOB(GLOBAL, "global", "global")                                                                           \
   KNOB(OFFLOAD_OPTIMIZER, "optimizer", "offload")                                                            \
-  KNOB(OFFLOAD_ACTIVATIONS, "activations", "offload")
+  KNOB(OFFLOAD_ACTIVATIONS, "activations", "offload")                                                        \
+  KNOB(ORDER, "schedule", "schedule")
 
 typedef enum nxc_knob {
 #define KNOB(id, name, group) NXC_KNOB_##id,
@@ -33,7 +34,7 @@ typedef enum nxc_knob {
 enum { NXC_RECOMPUTE_NONE, NXC_RECOMPUTE_SELECTIVE, NXC_RECOMPUTE_FULL };
 
 /* tensor and whether sequences are divided too; stages and chunks of each; of the others `first` alone: of
- * what is in the host's memory thousandths. */
+ * what is in the host's memory thousandths, of the schedule an nxc_order_id. */
 typedef struct nxc_knob_value {
   int64_t first, second;
 } nxc_knob_value;

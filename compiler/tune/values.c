@@ -69,8 +69,14 @@ static bool is_accepted(const nxc_values *s, const nxc_choice *choice, bool *els
   return choose_world(s->space, choice, &training) && takes(s, choice, &training, elsewhere, why);
 }
 
-/* The value alone, or where another knob stands at its lowest: ZeRO 3 and a pipeline may exclude each
- * other. */
+/* ZeRO 3 and a pipeline may exclude each other; an order may ask for two chunks on a stage. */
+static bool may_help(const nxc_space *space, nxc_knob knob, int other, size_t place) {
+  nxc_knob_value value = space->values[other][place];
+  bool two_chunks = knob == NXC_KNOB_ORDER && other == NXC_KNOB_STAGES && value.second == 2;
+  return value.first <= 1 || two_chunks;
+}
+
+/* The value alone, or where another knob stands where it may help. */
 static bool is_known(const nxc_values *s, nxc_knob knob, size_t place, nxc_left_out *why) {
   const nxc_space *space = s->space;
   nxc_choice choice = {{0}};
@@ -82,7 +88,7 @@ static bool is_known(const nxc_values *s, nxc_knob knob, size_t place, nxc_left_
          low++) {
       nxc_choice both = choice;
       both.at[other] = (uint16_t)low;
-      if (space->values[other][low].first <= 1 && is_accepted(s, &both, elsewhere, why)) return true;
+      if (may_help(space, knob, other, low) && is_accepted(s, &both, elsewhere, why)) return true;
     }
   return false;
 }

@@ -115,6 +115,10 @@ uint32_t nxc_layout_turn(const nxc_layout *l, uint32_t n_micro) {
   return turn > l->pipeline + NX_MAX_TRANSFERS ? l->pipeline : turn;
 }
 
+const char *nxc_order_name(nxc_order_id order) {
+  return orders[order].name;
+}
+
 const char *nxc_layout_order_name(const nxc_layout *l) {
   bool several = l->n_chunks > l->pipeline && l->pipeline_order == NXC_ORDER_1F1B;
   if (l->pipeline == 1) return "one micro-batch behind the other";

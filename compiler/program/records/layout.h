@@ -47,6 +47,8 @@ bool nxc_layout_is_mirrored(const nxc_layout *layout);
 bool nxc_layout_cuts_backward(const nxc_layout *layout);
 /* Micro-batches that a chunk runs before the next of its stage takes its turn, of a step of so many. */
 uint32_t nxc_layout_turn(const nxc_layout *layout, uint32_t n_micro);
+/* As pipeline.schedule names an order. */
+const char *nxc_order_name(nxc_order_id order);
 /* As people call the order of passes. */
 const char *nxc_layout_order_name(const nxc_layout *layout);
 
