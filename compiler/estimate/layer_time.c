@@ -123,14 +123,21 @@ static void add_flash(const nxc_clock *c, nxc_passes *p, double share) {
   p->backward.parts[NXC_SPENT_ATTENTION] += 2.5 * flops / (speed * c->device->attention_backward);
 }
 
+/* Libraries compute batched products on tensor cores only where rows begin at multiples of 16 bytes, and
+ * otherwise as in fp32. */
+static double peak_of_heads(const nxc_clock *c) {
+  bool whole = fmod(c->z->head_dim * c->z->compute_bytes, 16) == 0;
+  return whole || c->device->peak_f32 == 0 ? c->device->peak : fmin(c->device->peak, c->device->peak_f32);
+}
+
 /* Batched products over all scores with `keys` of each query, dead ones too, with passes of softmax and
  * dropout between. */
 static void add_scores(const nxc_clock *c, nxc_passes *p, double keys, double share) {
   const nxc_sizes *z = c->z;
   double heads = share * z->micro_batch * z->heads / z->tensor, queries = z->sequence / z->context;
   double flops = 2 * heads * queries * keys * (z->head_dim + z->value_dim);
-  double fill = z->head_dim / (z->head_dim + c->device->depth / 2) * (fmod(z->head_dim, 8) == 0 ? 1 : 0.25);
-  double speed = c->device->peak * c->device->efficiency * fill;
+  double fill = z->head_dim / (z->head_dim + c->device->depth / 2);
+  double speed = peak_of_heads(c) * c->device->efficiency * fill;
   double scores = heads * queries * keys;
   double moved = scores * ((4 + c->traits.more_scores) * z->compute_bytes +
                            z->attention_dropout * (1 + 2 * z->compute_bytes));

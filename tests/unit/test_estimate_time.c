@@ -209,6 +209,18 @@ static void test_attention(void **unused) {
   assert_true(some > 1.5 * all * 512 / 16384 && some < 3 * all * 512 / 16384);
 }
 
+/* Rows of 216 bytes begin at no multiples of 16, and batched products of such heads go as fast as in fp32. */
+static void test_odd_heads(void **unused) {
+  (void)unused;
+#define STORED(dim) MODEL "mesh.world=1 attention.flash=false model.head_dim=" #dim
+  double even = spent("neox", "a100", STORED(112), NXC_SPENT_ATTENTION);
+  double odd = spent("neox", "a100", STORED(108), NXC_SPENT_ATTENTION);
+  assert_true(odd > 4 * even && odd < 16 * even);
+  even = spent("nx", "tpu-v5p", STORED(112), NXC_SPENT_ATTENTION);
+  odd = spent("nx", "tpu-v5p", STORED(108), NXC_SPENT_ATTENTION);
+  assert_true(odd < 1.05 * even);
+}
+
 static double memory_of_first(const estimate *e) {
   return nxc_own_memory_of_stage(e->system, &e->sizes, &e->training, 0, e->c.arena).total;
 }
@@ -337,7 +349,7 @@ int main(void) {
       cmocka_unit_test(test_casts),       cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
       cmocka_unit_test(test_attention),   cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions),
       cmocka_unit_test(test_fp4),         cmocka_unit_test(test_hosts),    cmocka_unit_test(test_context),
-      cmocka_unit_test(test_host_shapes),
+      cmocka_unit_test(test_host_shapes), cmocka_unit_test(test_odd_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
