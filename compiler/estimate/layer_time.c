@@ -39,10 +39,10 @@ double nxc_exposed_s(const nxc_clock *c, double exchange_s, double work_s) {
 
 /* ---- products ---- */
 
-/* Bytes that an element of a weight's gradient moves: it is read and written where micro-batches are summed,
- * and only written where it goes to the ranks that own it. */
-static double gradient_bytes(const nxc_sizes *z) {
-  return z->zero >= 2 ? 2 : 2 * z->grad_bytes;
+/* Bytes that an element of a weight's gradient moves: it is read and written where products sum micro-batches,
+ * and only written where it goes to the ranks that own it, or where an operator of its own sums. */
+static double gradient_bytes(const nxc_clock *c) {
+  return c->z->zero >= 2 || c->traits.sum_bytes > 0 ? 2 : 2 * c->z->grad_bytes;
 }
 
 /* What an fp8 product reads is cast to it, by rows and by columns, with a scale: inputs and weights forward,
@@ -57,14 +57,16 @@ static void add_casts(const nxc_clock *c, nxc_passes *p, double m, double n, dou
 
 static void add_weights(const nxc_clock *c, nxc_passes *p, const nxc_product *weight) {
   double seconds = c->z->trained == 1 ? nxc_product_s(c->device, weight) : 0;
+  double summed = c->z->trained * c->traits.sum_bytes * weight->m * weight->n * weight->count;
   p->backward.parts[NXC_SPENT_PRODUCTS] += seconds;
+  p->backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, summed);
   p->backward.weights_s += seconds;
 }
 
 /* y[m, n] = x[m, k] w: forward, then the gradients of x and of w; `count` of them in one kernel. */
 static void add_product(const nxc_clock *c, nxc_passes *p, double m, double n, double k, double count) {
   const nxc_product forward = {m, n, k, count, 2, c->z->fp8 > 0}, input = {m, k, n, count, 2, c->z->fp8 > 0};
-  const nxc_product weight = {n, k, m, count, gradient_bytes(c->z), c->z->fp8 > 0};
+  const nxc_product weight = {n, k, m, count, gradient_bytes(c), c->z->fp8 > 0};
   p->forward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &forward);
   p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &input);
   add_weights(c, p, &weight);
@@ -356,12 +358,12 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
   nxc_passes p = {0};
   double m = z->tokens, n = z->outputs / z->tensor, k = z->hidden;
   const nxc_product forward = {m, n, k, 1, 2, false}, input = {m, k, n, 1, 2, false};
-  const nxc_product weight = {n, k, m, 1, gradient_bytes(c->z), false};
+  const nxc_product weight = {n, k, m, 1, gradient_bytes(c), false};
   p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
   p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input);
   add_weights(c, &p, &weight);
   p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * m * n);
-  p.backward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 6 * m * n);
+  p.backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, 6 * m * n);
   return p;
 }
 

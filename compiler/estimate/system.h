@@ -48,6 +48,7 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(hides_gather, 0, "share of gathering parameters beneath the passes")                                 \
   TRAIT(stops_early, 0, "1 where what is computed again ends at the last input that a gradient reads")       \
   TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                             \
+  TRAIT(divides_sends, 0, "1 where tensor-parallel ranks send stages a part each, which is gathered there")   \
   TRAIT(hides_experts, 0, "1 where rows go to experts beneath the work of another micro-batch")              \
   TRAIT(tensor_back, 1, "exchanges of tensor-parallel ranks backward, for each one forward")                 \
   TRAIT(hides_inputs, 0, "1 where inputs' gradients are summed beneath the products of weights' gradients")  \
@@ -69,6 +70,7 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(casts_weights, 0, "1 where weights are cast in each pass, not once a step")                          \
   TRAIT(pads_experts, 0, "copies of the rows of experts, to and from counts that fp8 products accept")       \
   TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                     \
+  TRAIT(sum_bytes, 0, "that adding a gradient to those of earlier micro-batches moves; 0: products add") \
   TRAIT(update_bytes, 30, "that the update of a parameter moves")                                            \
   TRAIT(clear_bytes, 0, "that clearing a parameter's gradient moves, once a step")
 

@@ -170,6 +170,18 @@ static void add_passes(const nxc_clock *c, nxc_pass *to, const nxc_passes *of, d
 /* Of both passes, beneath which activations go to the host. */
 static const double forward_share = 1.0 / 3;
 
+/* What goes between stages for a micro-batch, forward, and back. Where tensor-parallel ranks send a part each,
+ * they gather what they got; back they gather the output too, of which they have kept a part. */
+static double stages_s(const nxc_clock *c, bool back) {
+  const nxc_sizes *z = c->z;
+  if (z->pipeline <= 1) return 0;
+  double whole = z->compute_bytes * z->tokens * z->hidden;
+  double parts = c->traits.divides_sends > 0 ? z->tensor : z->sequence_split;
+  double sends = (back ? 2 : 1) * nxc_send_s(c->machine, c->stages, whole / parts);
+  double gathers = (back ? 3 : 1) * c->traits.divides_sends * nxc_gather_s(c->machine, c->tensor, whole);
+  return z->chunks * ((1 - c->traits.hides_stages) * sends + gathers);
+}
+
 /* Forward, and back, of one micro-batch on a stage. */
 static nxc_pass micro_batch(const nxc_clock *c, bool back) {
   const nxc_sizes *z = c->z;
@@ -191,11 +203,7 @@ static nxc_pass micro_batch(const nxc_clock *c, bool back) {
     nxc_passes further = nxc_prediction(c);
     add_passes(c, &p, &further, z->predicts, back);
   }
-  if (z->pipeline > 1) {
-    double bytes = z->compute_bytes * z->tokens * z->hidden / z->sequence_split;
-    double seconds = (back ? 2 : 1) * z->chunks * nxc_send_s(c->machine, c->stages, bytes);
-    p.parts[NXC_SPENT_STAGES] += seconds * (1 - c->traits.hides_stages);
-  }
+  p.parts[NXC_SPENT_STAGES] += stages_s(c, back);
   double waits = back ? z->waits * c->offloaded_bytes / c->device->host_bandwidth : 0;
   double under = nxc_pass_s(&p) * (waits > 0 ? forward_share : 1);
   p.parts[NXC_SPENT_HOST] = waits + fmax(0, copies_to_host_s(c, back) - waits - under);

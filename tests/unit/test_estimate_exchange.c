@@ -105,10 +105,42 @@ static void test_backward(void **unused) {
   assert_true(whole >= forward && whole < 2 * forward);
 }
 
+/* DeepSpeed's stages send a part from each tensor-parallel rank, and gather it: the input, and backward the
+ * gradient and the output of which they had kept a part. */
+static void test_sends(void **unused) {
+  (void)unused;
+#define STAGES MODEL "mesh.world=8 mesh.tensor=4 mesh.pipeline=2 "
+#define SENT(system) spent(system, "a100", STAGES, NXC_SPENT_STAGES)
+  double bytes = 2 * 2048.0 * 2048, n = 64;
+  double send = bytes / 4 / 2.34e11 + 1e-5, gather = bytes * 3 / 4 / 2.34e11 + 1e-5;
+  assert_true(fabs(SENT("neox") / (n * (2 * send + 3 * gather)) - 1) < 1e-6);
+  assert_true(fabs(SENT("megatron") / (n * 0.5 * 2 * (bytes / 2.34e11 + 1e-5)) - 1) < 1e-6);
+  estimate kept = estimate_of("neox", STAGES), whole = estimate_of("nx", STAGES);
+  nxc_own_memory parts = first_stage(&kept), all = first_stage(&whole);
+  double more = all.parts[NXC_PART_ACTIVATIONS] - parts.parts[NXC_PART_ACTIVATIONS];
+  near_to("output of a stage", more, 2 * bytes * 3 / 4, 1e-6); /* of the micro-batches in flight */
+  program_end(&kept.c);
+  program_end(&whole.c);
+}
+
+/* Autograd adds a micro-batch's gradients to those before it; DeepSpeed's optimizer for bf16 adds them to sums
+ * in fp32, each a cast before, the first one too. */
+static void test_summed(void **unused) {
+  (void)unused;
+#define BATCHES(n) MODEL "mesh.world=1 precision.grad_accumulation=bf16 batch.global=" #n
+#define MOVED(changes) spent("neox", "a100", changes, NXC_SPENT_POINTWISE)
+  double one = MOVED(BATCHES(1)), four = MOVED(BATCHES(4)), weights = 24 * 12 * 2048.0 * 2048 + 50304 * 2048.0;
+  double sum = weights / 1.79e12;
+  near_to("three sums of four", four - 4 * one, 3 * 6 * sum, 1e-6);
+  double wide = MOVED(MODEL "mesh.world=1 batch.global=1");
+  near_to("in fp32", wide - one, 18 * sum, 1e-6);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_torus),      cmocka_unit_test(test_slices),   cmocka_unit_test(test_copied_heads),
       cmocka_unit_test(test_early_stop), cmocka_unit_test(test_backward),
+      cmocka_unit_test(test_sends),      cmocka_unit_test(test_summed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
