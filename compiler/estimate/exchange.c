@@ -12,12 +12,24 @@ static double rate(const nxc_link *link, double bytes) {
   return nxc_rate_at(&link->bandwidth, bytes);
 }
 
-/* A group has the links of those axes of a torus that it lies along, as degrees are laid over a mesh whose
- * axes are equally long; a ring that is not closed is as fast as its end. */
+/* Those axes of a torus that a group lies along, as degrees are laid over a mesh whose axes are equally
+ * long. */
+static double axes_of(const nxc_device *device, nxc_ranks group) {
+  double axes = round(device->axes * log(group.size) / log(device->domain));
+  return fmin(device->axes, fmax(1, axes));
+}
+
+/* A group has the links of its axes; a ring that is not closed is as fast as its end. */
 static double share_of_torus(const nxc_device *device, nxc_ranks group) {
   if (device->axes == 0) return 1;
-  double axes = round(device->axes * log(group.size) / log(device->domain));
-  return fmin(1, fmax(1, axes) / device->axes) * (device->domain < device->closed ? 0.5 : 1);
+  return axes_of(device, group) / device->axes * (device->domain < device->closed ? 0.5 : 1);
+}
+
+/* Steps of a ring over all members, or of one along each axis of a torus after the other. */
+static double steps_of(const nxc_device *device, nxc_ranks group) {
+  if (device->axes == 0) return group.size - 1;
+  double axes = axes_of(device, group);
+  return axes * (pow(group.size, 1 / axes) - 1);
 }
 
 double nxc_gather_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
@@ -26,10 +38,16 @@ double nxc_gather_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   double inside = near > 1 ? bytes * (near - 1) / near / rate(&machine->inside, bytes) : 0;
   if (domains <= 1)
     return bytes * (group.size - 1) / group.size / share_of_torus(machine->device, group) /
-               rate(&machine->inside, bytes) +
-           machine->inside.latency_s;
+                   rate(&machine->inside, bytes) +
+           machine->inside.start_s + steps_of(machine->device, group) * machine->inside.latency_s;
   double between = bytes * (domains - 1) / domains / (near * rate(&machine->between, bytes));
-  return fmax(inside, between) + machine->between.latency_s * log2(domains + 1);
+  double steps_s = (domains - 1) * machine->between.latency_s +
+                   (group.size - domains) * machine->inside.latency_s;
+  return fmax(inside, between) + machine->between.start_s + steps_s;
+}
+
+static double once_s(const nxc_link *link) {
+  return link->start_s + link->latency_s;
 }
 
 /* Share of the copies of a row that leave for other domains, on average. */
@@ -41,15 +59,15 @@ static double share_far(double domains, double copies) {
 double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double bytes, double copies) {
   if (group.size <= 1 || bytes <= 0) return 0;
   double near = members_near(machine, group), domains = ceil(group.size / near);
-  double inside = bytes * (near - 1) / near / rate(&machine->inside, bytes) + machine->inside.latency_s;
+  double inside = bytes * (near - 1) / near / rate(&machine->inside, bytes) + once_s(&machine->inside);
   if (domains <= 1) return inside;
   return inside + bytes * share_far(domains, copies) / rate(&machine->between, bytes) +
-         machine->between.latency_s;
+         once_s(&machine->between);
 }
 
 double nxc_send_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   if (group.size <= 1 || bytes <= 0) return 0;
   const nxc_link *link =
       group.size * group.stride <= machine->device->domain ? &machine->inside : &machine->between;
-  return bytes / rate(link, bytes) + link->latency_s;
+  return bytes / rate(link, bytes) + once_s(link);
 }

@@ -39,8 +39,8 @@ double nxc_exposed_s(const nxc_clock *c, double exchange_s, double work_s) {
 
 /* ---- products ---- */
 
-/* Bytes that an element of a weight's gradient moves: it is read and written where products sum micro-batches,
- * and only written where it goes to the ranks that own it, or where an operator of its own sums. */
+/* Bytes that an element of a weight's gradient moves: it is read and written where products sum
+ * micro-batches, and only written where it goes to the ranks that own it, or an operator of its own sums. */
 static double gradient_bytes(const nxc_clock *c) {
   return c->z->zero >= 2 || c->traits.sum_bytes > 0 ? 2 : 2 * c->z->grad_bytes;
 }

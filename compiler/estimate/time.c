@@ -170,8 +170,8 @@ static void add_passes(const nxc_clock *c, nxc_pass *to, const nxc_passes *of, d
 /* Of both passes, beneath which activations go to the host. */
 static const double forward_share = 1.0 / 3;
 
-/* What goes between stages for a micro-batch, forward, and back. Where tensor-parallel ranks send a part each,
- * they gather what they got; back they gather the output too, of which they have kept a part. */
+/* What goes between stages for a micro-batch, forward, and back. Where tensor-parallel ranks send a part
+ * each, they gather what they got; back they gather the output too, of which they have kept a part. */
 static double stages_s(const nxc_clock *c, bool back) {
   const nxc_sizes *z = c->z;
   if (z->pipeline <= 1) return 0;

@@ -164,6 +164,7 @@ static void read_share(reading *r, const nxc_node *node, void *field) {
 static void read_link(reading *r, const nxc_node *node, void *field) {
   nxc_link *link = field;
   const key keys[] = {{"bandwidth", read_rate, &link->bandwidth, true},
+                      {"start", read_seconds, &link->start_s, false},
                       {"latency", read_seconds, &link->latency_s, true},
                       {"taken", read_share, &link->taken, false}};
   read_keys(r, node, keys, sizeof keys / sizeof *keys);

@@ -24,6 +24,7 @@ typedef struct nxc_link {
   nxc_rate bandwidth; /* bytes a second that a rank receives, by the bytes of one collective */
   double latency_s;   /* of one step of a collective */
   double taken;       /* share of the time of moving beneath work by which that work takes longer */
+  double start_s;     /* of a collective of accelerators, beside its steps */
 } nxc_link;
 
 /* An accelerator, for whose products there are shapes instead of curves. Peaks are of dense products; the

@@ -18,8 +18,27 @@ static double spent(const char *system, const char *machine, const char *changes
   return seconds;
 }
 
+/* What the bytes take, without steps. */
 static double gather_s(const nxc_machine *machine, double size, double stride) {
-  return nxc_gather_s(machine, (nxc_ranks){size, stride}, 1e9) - machine->inside.latency_s;
+  nxc_ranks group = {size, stride};
+  return (nxc_gather_s(machine, group, 2e9) - nxc_gather_s(machine, group, 1e9));
+}
+
+/* A ring over 16 ranks of two hosts has 15 steps, one of them between hosts; one along both axes of a torus
+ * of 256 has 15 along each. */
+static void test_steps(void **unused) {
+  (void)unused;
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_machine *hosts = nxc_machine_read(arena, "h100", nxc_sink_new(arena));
+  double one = nxc_gather_s(hosts, (nxc_ranks){8, 1}, 1e-3);
+  double two = nxc_gather_s(hosts, (nxc_ranks){16, 1}, 1e-3);
+  double apart = nxc_gather_s(hosts, (nxc_ranks){2, 8}, 1e-3);
+  assert_true(fabs(one - (8.4e-6 + 7 * 3.4e-6)) < 1e-9);
+  assert_true(fabs(two - (8.4e-6 + 14 * 3.4e-6 + 1.4e-5)) < 1e-9);
+  assert_true(fabs(apart - (8.4e-6 + 1.4e-5)) < 1e-9);
+  const nxc_machine *torus = nxc_machine_read(arena, "tpu-v5e", nxc_sink_new(arena));
+  assert_true(fabs(nxc_gather_s(torus, (nxc_ranks){256, 1}, 1e-3) - 30e-6) < 1e-9);
+  nxc_arena_free(arena);
 }
 
 /* One axis of two has half of the links; a mesh that is not closed to a torus half of the speed. */
@@ -52,7 +71,7 @@ static void test_slices(void **unused) {
 #define SLICES                                                                                               \
   MODEL "optimizer.zero_stage=3 mesh.world=128 batch.global=128 reduce.overlap=true gather.overlap=true "
   double bytes = 4 * 1311.1e6 / 64; /* of a rank's share, in fp32 */
-  double sum = 2 * (bytes / 2 / 5e9 + 2e-5 * log2(3));
+  double sum = 2 * (bytes / 2 / 5e9 + 2e-5);
   double two = spent("nxdt", "tpu-v4", SLICES "mesh.replicate=2", NXC_SPENT_DATA);
   double one = spent("nxdt", "tpu-v4", SLICES, NXC_SPENT_DATA);
   assert_true(fabs(two - one - sum) < 0.1 * sum);
@@ -98,23 +117,24 @@ static void test_backward(void **unused) {
   (void)unused;
 #define EIGHT MODEL "mesh.world=8 mesh.tensor=8 "
 #define TENSOR(changes) spent("nxdt", "trn1", EIGHT changes, NXC_SPENT_TENSOR)
-  double forward = 24 * 64 * 4 * (2 * 2048.0 * 2048 * 7 / 8 / 5.28e10 + 8.7e-5);
+  double forward = 24 * 64 * 4 * (2 * 2048.0 * 2048 * 7 / 8 / 5.28e10 + 2.5e-5 + 7 * 3.9e-6);
   assert_true(fabs(TENSOR("sequence_parallel=true") / forward - 2.5) < 1e-6);
   assert_true(fabs(TENSOR("sequence_parallel=true " FULL) / forward - (2 + 0.75)) < 1e-6);
   double whole = TENSOR("");
   assert_true(whole >= forward && whole < 2 * forward);
 }
 
-/* DeepSpeed's stages send a part from each tensor-parallel rank, and gather it: the input, and backward the
- * gradient and the output of which they had kept a part. */
+/* DeepSpeed's stages send a part from each tensor-parallel rank, and gather it: the input, and backward
+ * the gradient and the output of which they had kept a part. */
 static void test_sends(void **unused) {
   (void)unused;
 #define STAGES MODEL "mesh.world=8 mesh.tensor=4 mesh.pipeline=2 "
 #define SENT(system) spent(system, "a100", STAGES, NXC_SPENT_STAGES)
   double bytes = 2 * 2048.0 * 2048, n = 64;
-  double send = bytes / 4 / 2.34e11 + 1e-5, gather = bytes * 3 / 4 / 2.34e11 + 1e-5;
+  double step = 3.4e-6, once = 8.4e-6 + step;
+  double send = bytes / 4 / 2.34e11 + once, gather = bytes * 3 / 4 / 2.34e11 + once + 2 * step;
   assert_true(fabs(SENT("neox") / (n * (2 * send + 3 * gather)) - 1) < 1e-6);
-  assert_true(fabs(SENT("megatron") / (n * 0.5 * 2 * (bytes / 2.34e11 + 1e-5)) - 1) < 1e-6);
+  assert_true(fabs(SENT("megatron") / (n * 0.5 * 2 * (bytes / 2.34e11 + once)) - 1) < 1e-6);
   estimate kept = estimate_of("neox", STAGES), whole = estimate_of("nx", STAGES);
   nxc_own_memory parts = first_stage(&kept), all = first_stage(&whole);
   double more = all.parts[NXC_PART_ACTIVATIONS] - parts.parts[NXC_PART_ACTIVATIONS];
@@ -123,14 +143,14 @@ static void test_sends(void **unused) {
   program_end(&whole.c);
 }
 
-/* Autograd adds a micro-batch's gradients to those before it; DeepSpeed's optimizer for bf16 adds them to sums
- * in fp32, each a cast before, the first one too. */
+/* Autograd adds a micro-batch's gradients to those before it; DeepSpeed's optimizer for bf16 adds them to
+ * sums in fp32, each a cast before, the first one too. */
 static void test_summed(void **unused) {
   (void)unused;
 #define BATCHES(n) MODEL "mesh.world=1 precision.grad_accumulation=bf16 batch.global=" #n
 #define MOVED(changes) spent("neox", "a100", changes, NXC_SPENT_POINTWISE)
-  double one = MOVED(BATCHES(1)), four = MOVED(BATCHES(4)), weights = 24 * 12 * 2048.0 * 2048 + 50304 * 2048.0;
-  double sum = weights / 1.79e12;
+  double one = MOVED(BATCHES(1)), four = MOVED(BATCHES(4));
+  double sum = (24 * 12 * 2048.0 * 2048 + 50304 * 2048.0) / 1.79e12;
   near_to("three sums of four", four - 4 * one, 3 * 6 * sum, 1e-6);
   double wide = MOVED(MODEL "mesh.world=1 batch.global=1");
   near_to("in fp32", wide - one, 18 * sum, 1e-6);
@@ -138,7 +158,8 @@ static void test_summed(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_torus),      cmocka_unit_test(test_slices),   cmocka_unit_test(test_copied_heads),
+      cmocka_unit_test(test_steps),      cmocka_unit_test(test_torus),
+      cmocka_unit_test(test_slices),   cmocka_unit_test(test_copied_heads),
       cmocka_unit_test(test_early_stop), cmocka_unit_test(test_backward),
       cmocka_unit_test(test_sends),      cmocka_unit_test(test_summed),
   };

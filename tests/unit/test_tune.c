@@ -18,8 +18,8 @@ static const char device[] =
     "device: {peak: 1.0e+15, efficiency: 0.6, attention: [0.5, 0.4], tile: [128, 256],\n"
     "  units: 132, depth: 300, memory_bandwidth: 3.0e+12, launch: 4e-6, domain: 8,\n"
     "  allocator: 1.1, reserved: 2GiB}\n"
-    "inside: {bandwidth: 3.0e+11, latency: 1.0e-5}\n"
-    "between: {bandwidth: 4.0e+10, latency: 2.0e-5}\n";
+    "inside: {bandwidth: 3.0e+11, start: 8.4e-6, latency: 3.4e-6}\n"
+    "between: {bandwidth: 4.0e+10, start: 8.4e-6, latency: 1.4e-5}\n";
 
 typedef struct tuning {
   trial t;
@@ -149,7 +149,8 @@ static void brute_force_finds_the_same(void **state) {
   assert_int_equal(few.n_best, 5);
   for (size_t i = 0; i < 5; i++)
     assert_memory_equal(&few.best[i].choice, &all.best[i].choice, sizeof(nxc_choice));
-  for (size_t i = 1; i < 5; i++) assert_true(all.best[i].tokens_per_s <= all.best[i - 1].tokens_per_s);
+  for (size_t i = 1; i < 5; i++) /* within half a percent what needs less memory comes first */
+    assert_true(all.best[i].tokens_per_s <= 1.005 * all.best[i - 1].tokens_per_s);
   trial_end(&u.t);
 }
 
