@@ -73,6 +73,16 @@ static void add_product(const nxc_clock *c, nxc_passes *p, double m, double n, d
   add_casts(c, p, m, n, k, count);
 }
 
+/* A module that ends with a product whose sums have length k: no gradient reads its result. */
+static void end_with_product(const nxc_clock *c, nxc_passes *p, const nxc_passes *before, const char *module,
+                             double k) {
+  end_module(c, p, before, module);
+  if (!nxc_computes_again(c->training, module)) return;
+  nxc_passes last = {0};
+  add_product(c, &last, c->z->tokens, c->z->hidden, k, 1);
+  nxc_pass_add(&p->again, &last.forward, -c->traits.stops_early);
+}
+
 static void add_network(const nxc_clock *c, nxc_passes *p, double rows, double width, double count) {
   if (width <= 0 || count <= 0) return;
   add_product(c, p, rows, (1 + c->z->gates) * width, c->z->hidden, count);
@@ -271,8 +281,9 @@ static void add_attention(const nxc_clock *c, nxc_passes *p) {
   add_scores(c, p, z->sequence, 1 - z->sparse - flash);
   add_scores(c, p, z->sparse_keys, z->sparse);
   end_module(c, p, &core, "core_attn");
-  add_product(c, p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
-  end_module(c, p, &before, "attention");
+  double values = z->heads * z->value_dim / z->tensor;
+  add_product(c, p, z->tokens, z->hidden, values, 1);
+  end_with_product(c, p, &before, "attention", values);
 }
 
 /* What is computed again is that before the backward pass: of full recomputation the whole layer, but for
@@ -307,7 +318,7 @@ nxc_passes nxc_dense_layer(const nxc_clock *c) {
   const nxc_passes network = p;
   add_activation(c, &p, z->tokens, z->ffn / z->tensor);
   end_module(c, &p, &network, "moe_act");
-  end_module(c, &p, &before, "mlp");
+  end_with_product(c, &p, &before, "mlp", z->ffn / z->tensor);
   add_adapters(c, &p, z->tokens, z->adapters.dense_added, z->adapters.dense_adapted, 1);
   add_tensor(c, &p);
   add_context(c, &p);
@@ -338,7 +349,7 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   end_module(c, &p, &experts, "moe_act");
   const nxc_passes shared = p;
   add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);
-  end_module(c, &p, &shared, "shared_experts");
+  end_with_product(c, &p, &shared, "shared_experts", z->shared_ffn / z->tensor);
   add_dispatch(c, &p);
   end_module(c, &p, &before, "moe");
   const nxc_adapters *a = &z->adapters;

@@ -109,6 +109,10 @@ static void test_early_stop(void **unused) {
   /* 4 hidden^2 of attention and 4 of the first product, of 12 */
   assert_true(fabs(again / whole - 8.0 / 12) < 0.03);
   assert_true(fabs(PRODUCTS("nxdt", FULL) - PRODUCTS("xorl", FULL)) < 1e-9);
+#define MODULE(name) "recompute.granularity=selective recompute.modules=[" name "]"
+#define MORE(system, name) (PRODUCTS(system, MODULE(name)) - PRODUCTS(system, ""))
+  assert_true(fabs(MORE("xorl", "mlp") / MORE("megatron", "mlp") - 4.0 / 8) < 0.03); /* a module's alike */
+  assert_true(fabs(MORE("nxdt", "attention") / MORE("megatron", "attention") - 3.0 / 4) < 0.03);
 }
 
 /* Without sequence parallelism NxDT sums inputs' gradients beneath products of weights; with it, it gathers
