@@ -70,13 +70,13 @@ void ref_fp8_round(const ref_call *call) {
     }
 }
 
-/* A maximum that is no number is that of an overflow, and teaches no scale: the one before stands again. */
+/* A maximum that is zero, or no number, teaches no scale: what is remembered stays as it is. */
 void ref_fp8_history(const ref_call *call) {
   ref_operand maxima = ref_in(call, 1), history = ref_out(call, 0);
   double most = 0;
   for (int64_t i = ref_int(call, NX_fp8_history_entry); i < maxima.n_elements; i += ref_last_dim(&maxima))
     if (!(ref_load(&maxima, i) <= most)) most = isnan(most) ? most : ref_load(&maxima, i);
-  if (!isfinite(most)) most = ref_load(&history, 0);
+  if (most == 0 || !isfinite(most)) return;
   for (int64_t i = history.n_elements - 1; i > 0; i--) ref_store(&history, i, ref_load(&history, i - 1));
   ref_store(&history, 0, most);
 }

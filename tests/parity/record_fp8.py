@@ -102,7 +102,10 @@ class Operand:
     return in_blocks(x, *shape, lambda box, amax: apply(box, amax, kind))
 
   def end_step(self):
-    self.history, self.now = torch.cat([self.now.reshape(1), self.history[:-1]]), torch.tensor(0.0)
+    """As Transformer Engine: a maximum that is zero or no number leaves the scale, and what it follows, as it was."""
+    if self.now > 0 and torch.isfinite(self.now):
+      self.history = torch.cat([self.now.reshape(1), self.history[:-1]])
+    self.now = torch.tensor(0.0)
 
 
 class Product(torch.autograd.Function):

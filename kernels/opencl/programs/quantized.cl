@@ -142,7 +142,7 @@ kernel void fp8_history(OPERANDS) {
   if (get_global_id(0) != 0) return;
   for (long i = A_entry; i < XN(1); i += XDIM(1, 3))
     if (!(X1(i) <= most)) most = isnan(most) ? most : X1(i);
-  if (!isfinite(most)) most = Y0(0);
+  if (most == 0 || !isfinite(most)) return;
   for (long i = YN(0) - 1; i > 0; i--) SET_Y0(i, Y0(i - 1));
   SET_Y0(0, most);
 }
