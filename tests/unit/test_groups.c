@@ -97,6 +97,22 @@ static void muon_may_stay_within_a_rank(void **state) {
       n_gathered_updates("optimizer.name=muon mesh.world=2 mesh.tensor=2 optimizer.blockwise=true"), 0);
 }
 
+static void muon_may_have_learned_positions(void **state) {
+  (void)state;
+  static const struct {
+    const char *changes, *group;
+  } rows[] = {
+      {"optimizer.name=muon model.position_embedding=learned", "decayed"},
+      {"optimizer.name=muon model.position_embedding=learned optimizer.matrix_routers=true", "decayed.muon"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    program_case c = program_good(rows[i].changes);
+    assert_string_equal(group_of(&c.out.plan, "transformer.wpe.weight"), rows[i].group);
+    assert_string_equal(group_of(&c.out.plan, "transformer.wte.weight"), "decayed");
+    check_updates(&c.out.plan);
+    program_end(&c);
+  }
+}
+
 static void embeddings_have_their_own_rate(void **state) {
   (void)state;
   program_case c =
@@ -173,7 +189,7 @@ int main(void) {
       cmocka_unit_test(norms_and_biases_are_not_decayed), cmocka_unit_test(embeddings_have_their_own_rate),
       cmocka_unit_test(patterns_make_groups),             cmocka_unit_test(weight_decay_grows),
       cmocka_unit_test(odd_patterns_are_found),           cmocka_unit_test(muon_may_stay_within_a_rank),
-      cmocka_unit_test(norms_of_queries_and_keys_may_be_decayed),
+      cmocka_unit_test(muon_may_have_learned_positions),  cmocka_unit_test(norms_of_queries_and_keys_may_be_decayed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

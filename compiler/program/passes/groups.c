@@ -21,10 +21,11 @@ static bool is_decoupled(const nxc_training *t, const nxc_piece_node *piece) {
   return t->optimizer.decoupled && (piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_OUTPUT);
 }
 
-/* Whether a rule for matrices updates it: a matrix of a layer, and a router where that is asked for. */
+/* Whether a rule for matrices updates it: a matrix of a layer, and routers and positions where that is asked for. */
 static bool is_layer_matrix(const nxc_optimizer *o, const nxc_piece_node *piece, bool matrix) {
-  bool router = piece->part == NXC_PART_ROUTER || piece->part == NXC_PART_SHARED_MIX;
-  return matrix && piece->layer >= 0 && (!router || o->matrix_routers);
+  bool asked = piece->part == NXC_PART_ROUTER || piece->part == NXC_PART_SHARED_MIX ||
+               piece->part == NXC_PART_POSITIONS;
+  return matrix && (asked ? o->matrix_routers : piece->layer >= 0);
 }
 
 static nxc_learning_rate scaled(nxc_learning_rate rate, double factor) {

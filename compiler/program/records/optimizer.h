@@ -26,7 +26,7 @@ typedef struct nxc_optimizer {
   double matrix_factor; /* their learning rate then, of the others' */
   bool norm_weight_decay, qk_norm_weight_decay;
   bool blockwise; /* a rule for matrices works on the part of a matrix that a tensor-parallel rank has */
-  bool matrix_routers;  /* it updates routers too */
+  bool matrix_routers;  /* it updates routers and positions too */
   bool stacked_scale;   /* an expert's matrix has the scale of its form in a stack of experts */
   int64_t matrix_parts; /* each matrix is updated in so many parts, one below the other; experts' are not */
   int64_t expert_parts; /* but each of theirs in so many beside one another */
