@@ -202,7 +202,7 @@ static double tensor_s(const nxc_clock *c) {
 }
 
 static void add_tensor(const nxc_clock *c, nxc_passes *p) {
-  double seconds = tensor_s(c), back = seconds * c->traits.tensor_back;
+  double seconds = tensor_s(c) * c->traits.tensor_forward, back = seconds * c->traits.tensor_back;
   /* half of the products of a backward pass are of weights, and the inputs of half of these are divided */
   double under = c->traits.hides_inputs * p->backward.parts[NXC_SPENT_PRODUCTS] / 4;
   p->forward.parts[NXC_SPENT_TENSOR] += seconds;
@@ -373,8 +373,10 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
   p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
   p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input);
   add_weights(c, &p, &weight);
-  p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * m * n);
-  p.backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, 6 * m * n);
+  double logits = m * n * (z->loss_whole > 0 ? z->tensor : 1), gathered = z->compute_bytes * logits;
+  p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * logits);
+  p.backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, 6 * logits);
+  if (z->loss_whole > 0) p.forward.parts[NXC_SPENT_TENSOR] += nxc_gather_s(c->machine, c->tensor, gathered);
   return p;
 }
 

@@ -124,24 +124,30 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   z->fp8_rows = z->fp8 > 0 && nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, "rowwise");
   z->fp8_parameters = z->fp8 > 0 ? flag(s, NX_SETTING_PRECISION_FP8_PARAMETERS) : 0;
   z->loss_chunks = (double)nxc_int_or(s, NX_SETTING_LOSS_CHUNKS, 1);
+  z->loss_bytes = nxc_is(s, NX_SETTING_PRECISION_LOSS, "compute") ? z->compute_bytes : 4;
 }
 
-static bool is_separate(const nxc_settings *s, const char *kernel) {
+static bool lists(const nxc_settings *s, nxc_setting_id id, const char *word) {
   size_t n = 0;
-  const nxc_value *kernels =
-      nxc_has(s, NX_SETTING_KERNELS_SEPARATE) ? nxc_list(s, NX_SETTING_KERNELS_SEPARATE, &n) : NULL;
+  const nxc_value *words = nxc_has(s, id) ? nxc_list(s, id, &n) : NULL;
   for (size_t i = 0; i < n; i++)
-    if (strcmp(kernels[i].text, kernel) == 0) return true;
+    if (strcmp(words[i].text, word) == 0) return true;
   return false;
 }
 
 static void read_kernels(const nxc_settings *s, nxc_sizes *z) {
   z->biased = flag(s, NX_SETTING_MODEL_BIAS);
-  z->separate_norm = is_separate(s, "norm");
-  z->separate_rope = is_separate(s, "rope");
-  z->separate_softmax = is_separate(s, "softmax");
-  z->separate_activation = is_separate(s, "activation");
-  z->separate_residual = is_separate(s, "residual");
+  z->separate_norm = lists(s, NX_SETTING_KERNELS_SEPARATE, "norm");
+  z->separate_rope = lists(s, NX_SETTING_KERNELS_SEPARATE, "rope");
+  z->separate_softmax = lists(s, NX_SETTING_KERNELS_SEPARATE, "softmax");
+  z->separate_activation = lists(s, NX_SETTING_KERNELS_SEPARATE, "activation");
+  z->separate_residual = lists(s, NX_SETTING_KERNELS_SEPARATE, "residual");
+}
+
+static void read_undivided(const nxc_settings *s, nxc_sizes *z) {
+  z->loss_whole = lists(s, NX_SETTING_TENSOR_UNDIVIDED, "logits");
+  z->embedding_whole = lists(s, NX_SETTING_TENSOR_UNDIVIDED, "embedding");
+  z->gathers_each = lists(s, NX_SETTING_TENSOR_UNDIVIDED, "inputs");
 }
 
 /* Where a system's own are not known they are of DeepSpeed's size. */
@@ -206,6 +212,7 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   read_batch(t, &z);
   read_precision(&t->types, settings, &z);
   read_kernels(settings, &z);
+  read_undivided(settings, &z);
   read_sharding(t, settings, &z);
   read_recompute(&t->recomputation, &z);
   read_offload(settings, &z);
@@ -254,6 +261,12 @@ static void add_predictions(const nxc_training *t, nxc_sizes *z) {
   if (!z->first && z->tied == 0) z->parameters += z->outputs * z->hidden / z->tensor;
 }
 
+static double tables_on_rank(const nxc_sizes *z) {
+  bool output = z->last && !(z->tied && z->pipeline == 1);
+  double embedding = z->vocab * z->hidden / (z->embedding_whole > 0 ? 1 : z->tensor);
+  return (z->first ? embedding : 0) + (output ? z->outputs * z->hidden / z->tensor : 0);
+}
+
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t stage, nxc_sizes *z) {
   *z = *sizes;
   z->first = stage == 0;
@@ -262,14 +275,13 @@ void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t 
   z->in_flight = nxc_play_in_flight(&t->layout, (uint64_t)t->batch.n_micro, stage);
   z->parameters = 0;
   if (z->last && z->predicts > 0) add_predictions(t, z);
-  double dense = z->stage_layers - z->stage_mixtures, embedding = z->vocab * z->hidden / z->tensor;
+  double dense = z->stage_layers - z->stage_mixtures;
   double norms = 2 * z->hidden;
   double attention = nxc_attention_on_rank(z), network = network_parameters(z, z->ffn) / z->tensor;
   double shared = network_parameters(z, z->shared_ffn) / z->tensor + z->hidden * z->experts;
   z->parameters += z->stage_layers * (attention + norms) + dense * network + z->stage_mixtures * shared;
-  if (z->first) z->parameters += embedding;
-  if (z->last) z->parameters += z->hidden;
-  if (z->last && !(z->tied && z->pipeline == 1)) z->parameters += z->outputs * z->hidden / z->tensor;
+  z->tables = tables_on_rank(z);
+  z->parameters += z->tables + (z->last ? z->hidden : 0);
   double experts = z->experts * network_parameters(z, z->expert_ffn) / (z->expert * z->expert_tensor);
   z->expert_parameters = z->stage_mixtures * experts;
   z->unit = fmax(attention + norms + (dense > 0 ? network : 0),

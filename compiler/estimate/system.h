@@ -32,7 +32,7 @@ typedef enum nxc_memory_part {
   NXC_N_MEMORY_PARTS
 } nxc_memory_part;
 
-extern const char *const nxc_keep_names[NXC_N_KEEPS]; /* "stage", "layer", ... */
+extern const char *const nxc_keep_names[NXC_N_KEEPS];               /* "stage", "layer", ... */
 extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "parameters", ... */
 
 /* TRAIT(name, default, meaning) */
@@ -48,8 +48,9 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(hides_gather, 0, "share of gathering parameters beneath the passes")                                 \
   TRAIT(stops_early, 0, "1 where what is computed again ends at the last input that a gradient reads")       \
   TRAIT(hides_stages, 0, "share of what goes between stages beneath the passes")                             \
-  TRAIT(divides_sends, 0, "1 where tensor-parallel ranks send stages a part each, which is gathered there")   \
+  TRAIT(divides_sends, 0, "1 where tensor-parallel ranks send stages a part each, which is gathered there")  \
   TRAIT(hides_experts, 0, "1 where rows go to experts beneath the work of another micro-batch")              \
+  TRAIT(tensor_forward, 1, "exchanges of tensor-parallel ranks forward, for each one of the least")          \
   TRAIT(tensor_back, 1, "exchanges of tensor-parallel ranks backward, for each one forward")                 \
   TRAIT(hides_inputs, 0, "1 where inputs' gradients are summed beneath the products of weights' gradients")  \
   TRAIT(tensor_copies, 0, "1 where what tensor-parallel ranks gather and scatter is copied once more")       \
@@ -70,7 +71,7 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(casts_weights, 0, "1 where weights are cast in each pass, not once a step")                          \
   TRAIT(pads_experts, 0, "copies of the rows of experts, to and from counts that fp8 products accept")       \
   TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                     \
-  TRAIT(sum_bytes, 0, "that adding a gradient to those of earlier micro-batches moves; 0: products add") \
+  TRAIT(sum_bytes, 0, "that adding a gradient to those of earlier micro-batches moves; 0: products add")     \
   TRAIT(update_bytes, 30, "that the update of a parameter moves")                                            \
   TRAIT(clear_bytes, 0, "that clearing a parameter's gradient moves, once a step")
 
@@ -84,7 +85,7 @@ typedef struct nxc_system_row {
   const char *name, *bytes, *when; /* of what is kept; expressions, `when` may be NULL */
   nxc_keep keep;
   nxc_memory_part part;
-  const char *module; /* that recomputation may name, or NULL */
+  const char *module;   /* that recomputation may name, or NULL */
   const char *input_of; /* the module whose input it is, which offload.modules may name; or NULL */
   const char *trait, *value;
   const char *doc, *source;

@@ -151,6 +151,27 @@ static void test_chunks(void **unused) {
   program_end(&pieces.c);
 }
 
+/* What tensor-parallel ranks do not share each has whole; what the loss makes of logits may be as narrow as
+ * they. */
+static void test_undivided(void **unused) {
+  (void)unused;
+#define FOUR MODEL "mesh.world=4 mesh.tensor=4 optimizer.zero_stage=3 "
+  estimate shared = estimate_of("xorl", FOUR), whole = estimate_of("xorl", FOUR "tensor.undivided=[logits]"),
+           table = estimate_of("xorl", FOUR "tensor.undivided=[embedding]"),
+           narrow = estimate_of("xorl", FOUR "precision.loss=compute");
+  nxc_own_memory all = first_stage(&shared);
+  double logits = 2048.0 * 50304, activations = all.parts[NXC_PART_ACTIVATIONS];
+  near_to("logits", first_stage(&whole).parts[NXC_PART_ACTIVATIONS] - activations, 3.0 / 4 * 10 * logits,
+          1e-6);
+  near_to("in bf16", activations - first_stage(&narrow).parts[NXC_PART_ACTIVATIONS], 4 * logits / 4, 1e-6);
+  double more = first_stage(&table).parts[NXC_PART_OPTIMIZER] - all.parts[NXC_PART_OPTIMIZER];
+  near_to("moments of the table", more, 3.0 / 4 * 8 * 50304 * 2048, 1e-6);
+  program_end(&shared.c);
+  program_end(&whole.c);
+  program_end(&table.c);
+  program_end(&narrow.c);
+}
+
 /* Gradients that are divided once a step are whole until then; of one micro-batch they never are. */
 static void test_reduced_once(void **unused) {
   (void)unused;
@@ -171,8 +192,8 @@ static void test_separate(void **unused) {
   (void)unused;
   estimate fused = estimate_of("megatron", MODEL "model.activation=swiglu"),
            separate = estimate_of("megatron", MODEL "model.activation=swiglu kernels.separate=[activation]");
-  double more = first_stage(&separate).parts[NXC_PART_ACTIVATIONS] -
-                first_stage(&fused).parts[NXC_PART_ACTIVATIONS];
+  double more =
+      first_stage(&separate).parts[NXC_PART_ACTIVATIONS] - first_stage(&fused).parts[NXC_PART_ACTIVATIONS];
   near_to("gate", more, fused.sizes.layers * 2 * fused.sizes.tokens * fused.sizes.ffn, 1e-6);
   program_end(&fused.c);
   program_end(&separate.c);
@@ -194,14 +215,9 @@ static void test_latent(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_state),
-      cmocka_unit_test(test_fsdp),
-      cmocka_unit_test(test_adapters),
-      cmocka_unit_test(test_quantized),
-      cmocka_unit_test(test_chunks),
-      cmocka_unit_test(test_reduced_once),
-      cmocka_unit_test(test_separate),
-      cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_state),        cmocka_unit_test(test_fsdp),     cmocka_unit_test(test_adapters),
+      cmocka_unit_test(test_quantized),    cmocka_unit_test(test_chunks),   cmocka_unit_test(test_undivided),
+      cmocka_unit_test(test_reduced_once), cmocka_unit_test(test_separate), cmocka_unit_test(test_offload),
       cmocka_unit_test(test_latent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

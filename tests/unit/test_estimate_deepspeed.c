@@ -102,6 +102,15 @@ static void test_bf16(void **unused) {
   near_to("copies", s.memory.parts[NXC_PART_BUFFERS], 4 * s.parameters, 1e-9);
 }
 
+/* A loss in fp16 keeps half of what one in fp32 does. */
+static void test_loss(void **unused) {
+  (void)unused;
+  sized wide = with(1, BUCKET),
+        narrow = of_options(1, 0, 1, FP16 ", \"fp16_lm_cross_entropy\": true", BUCKET);
+  double less = wide.memory.parts[NXC_PART_ACTIVATIONS] - narrow.memory.parts[NXC_PART_ACTIVATIONS];
+  near_to("loss", less, 2 * 1024.0 * 50000, 1e-9);
+}
+
 /* Stage 3 updates so many parameters at a time, and lets so many stay gathered. */
 static void test_stage_3(void **unused) {
   (void)unused;
@@ -166,8 +175,9 @@ static void test_sums(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_buckets), cmocka_unit_test(test_bf16),  cmocka_unit_test(test_stage_3),
-      cmocka_unit_test(test_offload), cmocka_unit_test(test_turns), cmocka_unit_test(test_sums),
+      cmocka_unit_test(test_buckets), cmocka_unit_test(test_bf16),    cmocka_unit_test(test_stage_3),
+      cmocka_unit_test(test_loss),    cmocka_unit_test(test_offload), cmocka_unit_test(test_turns),
+      cmocka_unit_test(test_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

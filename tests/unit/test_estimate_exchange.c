@@ -128,6 +128,22 @@ static void test_backward(void **unused) {
   assert_true(whole >= forward && whole < 2 * forward);
 }
 
+/* Products that read the same gather it each for itself: three and two where one and one would do, beside two
+ * sums; logits that are gathered go over the links too, and their loss is made four times. */
+static void test_undivided(void **unused) {
+  (void)unused;
+#define SHARED MODEL "mesh.world=4 mesh.tensor=4 sequence_parallel=true model.activation=swiglu "
+  double least = spent("xorl", "h100", SHARED, NXC_SPENT_TENSOR);
+  double each = spent("xorl", "h100", SHARED "tensor.undivided=[inputs]", NXC_SPENT_TENSOR);
+  assert_true(fabs(each / least - 7.0 / 4) < 1e-9);
+  double whole = spent("xorl", "h100", SHARED "tensor.undivided=[logits]", NXC_SPENT_TENSOR);
+  double logits = 2048.0 * 50304, gather = 2 * logits * 3 / 4 / 3.51e11 + 8.4e-6 + 3 * 3.4e-6;
+  near_to("gathered logits", whole - least, 64 * gather, 1e-6);
+  double moved = spent("xorl", "h100", SHARED "tensor.undivided=[logits]", NXC_SPENT_POINTWISE) -
+                 spent("xorl", "h100", SHARED, NXC_SPENT_POINTWISE);
+  near_to("their loss", moved, 64 * 14 * logits * 3 / 4 / 2.95e12, 1e-6);
+}
+
 /* DeepSpeed's stages send a part from each tensor-parallel rank, and gather it: the input, and backward
  * the gradient and the output of which they had kept a part. */
 static void test_sends(void **unused) {
@@ -162,10 +178,9 @@ static void test_summed(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_steps),      cmocka_unit_test(test_torus),
-      cmocka_unit_test(test_slices),   cmocka_unit_test(test_copied_heads),
-      cmocka_unit_test(test_early_stop), cmocka_unit_test(test_backward),
-      cmocka_unit_test(test_sends),      cmocka_unit_test(test_summed),
+      cmocka_unit_test(test_steps),        cmocka_unit_test(test_torus),      cmocka_unit_test(test_slices),
+      cmocka_unit_test(test_copied_heads), cmocka_unit_test(test_early_stop), cmocka_unit_test(test_backward),
+      cmocka_unit_test(test_undivided),    cmocka_unit_test(test_sends),      cmocka_unit_test(test_summed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
