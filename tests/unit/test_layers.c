@@ -97,6 +97,21 @@ static void embeddings_may_have_a_deviation_of_their_own(void **state) {
   program_end(&c);
 }
 
+static void biases_of_distances_may_have_a_deviation_of_their_own(void **state) {
+  (void)state;
+  static const struct {
+    const char *changes;
+    double std;
+  } cases[] = {{"model.position_embedding=relative", 0.02},
+               {"model.position_embedding=relative model.relative_init_std=0.3", 0.3}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    program_case c = program_good(cases[i].changes);
+    const nx_piece *table = piece_named(&c.out.plan, "model.relative_attention_bias.weight");
+    assert_true(table->init == NX_INIT_NORMAL && table->init_std == cases[i].std);
+    program_end(&c);
+  }
+}
+
 /* ---- norms and residuals ---- */
 
 /* Norms of two layers and of the end, and some parameters. */
@@ -261,6 +276,7 @@ int main(void) {
       cmocka_unit_test(feed_forward_alone_may_have_biases),
       cmocka_unit_test(weights_are_drawn_as_the_method_says),
       cmocka_unit_test(embeddings_may_have_a_deviation_of_their_own),
+      cmocka_unit_test(biases_of_distances_may_have_a_deviation_of_their_own),
       cmocka_unit_test(norms_stand_where_the_block_has_them),
       cmocka_unit_test(zero_centred_gains_begin_at_zero),
       cmocka_unit_test(a_residual_stream_of_its_own_type),
