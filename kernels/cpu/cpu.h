@@ -28,6 +28,7 @@ enum { CPU_ALIGNMENT = 64 };
 
 typedef struct cpu_gemm cpu_gemm;
 typedef struct cpu_table cpu_table;
+typedef struct cpu_products cpu_products;
 
 typedef void (*cpu_run)(const nxk_kernel *kernel, const nxk_frame *frame);
 /* False with an empty fault: declined. Sets nothing in the kernel but `state`. */
@@ -53,14 +54,14 @@ typedef struct cpu_block {
 
 struct nxk_device {
   uint32_t n_threads, target;
-  bool native_bf16;  /* oneDNN multiplies bf16 faster than it multiplies fp32 here */
-  bool own_products; /* product.h is faster than oneDNN here */
+  bool native_bf16; /* oneDNN multiplies bf16 faster than it multiplies fp32 here */
   uint64_t ceiling_bytes, kept_bytes, scratch_bytes;
   char *scratch;
   cpu_block *blocks;
   char *slab; /* what is left of the block that small things share */
   uint64_t slab_left;
   const cpu_table *table;
+  const cpu_products *products; /* where they are faster than oneDNN's. NULL: nowhere */
   const cpu_table *faster; /* asked first; it has few families, and they take few types. NULL: none */
   cpu_gemm *gemms;         /* one per shape */
   struct cpu_rope *ropes;  /* one per form of the rotary table */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend's table: one device per rank, host memory, kernels that run at once. */
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/product.h"
 #include "kernels/sized.h"
 #include "schema/plan.h"
 
@@ -36,11 +36,12 @@ static void device_start_threads(uint32_t n_threads) {
 
 static void device_choose_tables(nxk_device *device) {
   device->native_bf16 = cpu_has_fast_bf16(device->target);
-  device->own_products = device->native_bf16 && device->target == NX_TARGET_CPU_AVX512;
   device->table = device->target == NX_TARGET_CPU_AVX2 ? &cpu_table_avx2 : &cpu_table_avx512;
   if (!device->native_bf16) return;
   device->table = &cpu_table_avx512bf16;
-  device->faster = device->target == NX_TARGET_CPU_AMX ? &cpu_table_amx : &cpu_table_bf16;
+  bool amx = device->target == NX_TARGET_CPU_AMX;
+  device->faster = amx ? &cpu_table_amx : &cpu_table_bf16;
+  device->products = amx ? &cpu_products_amx : &cpu_products_bf16;
 }
 
 static bool device_open(const nxk_device_options *options, nxk_device **device, nxk_fault *fault) {

@@ -175,7 +175,7 @@ cpu_gemm *cpu_gemm_find(nxk_device *device, const cpu_gemm_form *form, nxk_fault
 }
 
 uint64_t cpu_gemm_scratch_bytes(const nxk_device *device, const cpu_gemm *gemm) {
-  if (gemm->own) return cpu_product_scratch_bytes(device, &gemm->form);
+  if (gemm->own) return device->products->scratch_bytes(device, &gemm->form);
   return gemm->scratchpad_bytes + gemm->pack_a.n_bytes + gemm->pack_b.n_bytes;
 }
 
@@ -194,7 +194,7 @@ static const void *pack_run(const nxk_device *device, const gemm_pack *pack, con
 void cpu_gemm_run(const nxk_device *device, const cpu_gemm *gemm, const void *a, const void *b,
                   const void *bias, void *c, char *scratch) {
   if (gemm->own) {
-    cpu_product_run(device, &gemm->form, &(cpu_product_operands){a, b, bias, c}, scratch);
+    device->products->run(device, &gemm->form, &(cpu_product_operands){a, b, bias, c}, scratch);
     return;
   }
   char *a_place = scratch + gemm->scratchpad_bytes, *b_place = a_place + gemm->pack_a.n_bytes;

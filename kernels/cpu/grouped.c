@@ -14,7 +14,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum { N_SIZES = 3, PART = 10 * CPU_PRODUCT_WIDTH /* columns of y, rows of dw */, LEAST_K = 32 };
+enum { N_SIZES = 3, PART = 480 /* columns of y, rows of dw */, LEAST_K = 32 };
 static const int64_t forward_sizes[N_SIZES] = {256, 64, 16}, gradient_sizes[N_SIZES] = {512, 128, 32};
 
 typedef struct grouped {
@@ -87,9 +87,9 @@ static bool own_bind(nxk_kernel *kernel, grouped *g, const cpu_gemm_form *form, 
                      int64_t n_columns) {
   nxk_device *device = kernel->device;
   nxk_fault fault;
-  if (form->n < CPU_PRODUCT_WIDTH || form->k < LEAST_K || !cpu_product_knows(device, form)) return false;
+  if (!cpu_product_knows(device, form) || form->n < device->products->width || form->k < LEAST_K) return false;
   g->form = *form;
-  g->room = cpu_product_room_of(form, n_columns);
+  g->room = device->products->room_of(form, n_columns);
   g->n_parts = (split + PART - 1) / PART;
   g->own =
       cpu_reserve(device, device->n_threads * cpu_product_room_bytes(&g->room), "grouped product", &fault);
@@ -122,6 +122,7 @@ static void own_run(const grouped_run *run, int64_t n_units, grouped_unit one) {
 /* Some columns of y of an expert's rows of a block. */
 static void multiply_unit(const grouped_run *run, int64_t unit, char *room) {
   const grouped *g = run->g;
+  const cpu_products *products = run->kernel->device->products;
   const nxk_tensor *x = cpu_in(run->kernel, 0), *w = cpu_in(run->kernel, 2), *y = cpu_out(run->kernel, 0);
   int64_t expert = unit / g->n_parts % run->blocks.n_experts, row;
   int64_t n = rows_of(&run->blocks, unit / g->n_parts / run->blocks.n_experts, expert, &row);
@@ -129,17 +130,18 @@ static void multiply_unit(const grouped_run *run, int64_t unit, char *room) {
     .a = run->left + bytes_of(x, row * cpu_columns(x)),
     .b = run->right + bytes_of(w, expert * w->dims[1] * w->dims[2]),
     .c = run->result + bytes_of(y, row * cpu_columns(y))};
-  cpu_span columns = cpu_share(g->form.n, CPU_PRODUCT_WIDTH, unit % g->n_parts, g->n_parts);
-  cpu_product_part(&g->form, &operands, (cpu_span){0, n}, columns, &g->room, room);
+  cpu_span columns = cpu_share(g->form.n, products->width, unit % g->n_parts, g->n_parts);
+  products->part_run(&g->form, &operands, (cpu_span){0, n}, columns, &g->room, room);
 }
 
 /* Some rows of an expert's gradient, over all blocks. */
 static void wgrad_unit(const grouped_run *run, int64_t unit, char *room) {
   const grouped *g = run->g;
+  const cpu_products *products = run->kernel->device->products;
   const nxk_tensor *dy = cpu_in(run->kernel, 0), *x = cpu_in(run->kernel, 1), *dw = cpu_out(run->kernel, 0);
   int64_t expert = unit / g->n_parts;
   char *result = run->result + bytes_of(dw, expert * g->form.m * g->form.n);
-  cpu_span rows = cpu_share(g->form.m, CPU_PRODUCT_WIDTH, unit % g->n_parts, g->n_parts);
+  cpu_span rows = cpu_share(g->form.m, products->width, unit % g->n_parts, g->n_parts);
   cpu_gemm_form form = g->form;
   form.accumulate = run->accumulate;
   for (int64_t block = 0; block < run->blocks.n_blocks; block++) {
@@ -149,7 +151,7 @@ static void wgrad_unit(const grouped_run *run, int64_t unit, char *room) {
     const cpu_product_operands operands = {.a = run->left + bytes_of(dy, row * cpu_columns(dy)),
                                            .b = run->right + bytes_of(x, row * cpu_columns(x)),
                                            .c = result};
-    cpu_product_part(&form, &operands, rows, (cpu_span){0, form.n}, &g->room, room);
+    products->part_run(&form, &operands, rows, (cpu_span){0, form.n}, &g->room, room);
     form.accumulate = true;
   }
   if (!form.accumulate)

@@ -1,83 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The AMX product of tile16.h on machines without AMX: its instructions are replaced by loops that do what
- * Intel's manual says of them (LDTILECFG, TILELOADD, TILESTORED, TDPBF16PS), so tiles, strides and layouts
- * are tested. Small whole numbers make every product and sum exact. */
-#include <immintrin.h>
+/* The AMX products of tile16.h and product_tiles.h by emulated instructions, so that tiles, strides and layouts are
+ * tested on any machine. Small whole numbers make every product and sum exact. */
+#include "tests/kernels/emulated_tiles.h"
 
-#include <assert.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { TILE_ROWS = 16, TILE_BYTES = 64 };
-
-static uint8_t tiles[8][TILE_ROWS][TILE_BYTES];
-static bool tiles_ready;
-
-static void emulated_loadconfig(const void *config) {
-  const uint8_t *bytes = config;
-  assert(bytes[0] == 1 && bytes[1] == 0);
-  for (int tile = 0; tile < 8; tile++) {
-    assert(bytes[16 + 2 * tile] == TILE_BYTES && bytes[17 + 2 * tile] == 0);
-    assert(bytes[48 + tile] == TILE_ROWS);
-  }
-  tiles_ready = true;
-}
-
-static void emulated_release(void) {
-  tiles_ready = false;
-}
-
-static void emulated_zero(int tile) {
-  assert(tiles_ready);
-  memset(tiles[tile], 0, sizeof tiles[tile]);
-}
-
-static void emulated_load(int tile, const void *base, long stride) {
-  assert(tiles_ready);
-  for (int row = 0; row < TILE_ROWS; row++)
-    memcpy(tiles[tile][row], (const char *)base + row * stride, TILE_BYTES);
-}
-
-static void emulated_store(int tile, void *base, long stride) {
-  assert(tiles_ready);
-  for (int row = 0; row < TILE_ROWS; row++) memcpy((char *)base + row * stride, tiles[tile][row], TILE_BYTES);
-}
-
-static float half_at(const uint8_t *row, int index) {
-  uint32_t bits = (uint32_t)row[2 * index] << 16 | (uint32_t)row[2 * index + 1] << 24;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-static void emulated_multiply(int c, int a, int b) {
-  for (int m = 0; m < TILE_ROWS; m++)
-    for (int n = 0; n < TILE_BYTES / 4; n++) {
-      float sum;
-      memcpy(&sum, &tiles[c][m][4 * n], sizeof sum);
-      for (int k = 0; k < TILE_BYTES / 4; k++)
-        for (int half = 0; half < 2; half++)
-          sum += half_at(tiles[a][m], 2 * k + half) * half_at(tiles[b][k], 2 * n + half);
-      memcpy(&tiles[c][m][4 * n], &sum, sizeof sum);
-    }
-}
-
-#undef _tile_loadconfig
-#undef _tile_release
-#undef _tile_zero
-#undef _tile_loadd
-#undef _tile_stored
-#undef _tile_dpbf16ps
-#define _tile_loadconfig(config) emulated_loadconfig(config)
-#define _tile_release() emulated_release()
-#define _tile_zero(tile) emulated_zero(tile)
-#define _tile_loadd(tile, base, stride) emulated_load(tile, base, stride)
-#define _tile_stored(tile, base, stride) emulated_store(tile, base, stride)
-#define _tile_dpbf16ps(c, a, b) emulated_multiply(c, a, b)
 #define CPU_AMX
-#include "kernels/cpu/tile16.h"
+#define CPU_SUFFIX amx
+#include "kernels/cpu/product.c"
 #include "tests/tap.h"
 #include "tests/unit/cmocka_all.h"
 
@@ -92,6 +20,13 @@ static uint16_t bf16_of(int value) {
   uint32_t bits;
   memcpy(&bits, &exact, sizeof bits);
   return (uint16_t)(bits >> 16);
+}
+
+static float wide(uint16_t x) {
+  uint32_t bits = (uint32_t)x << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
 /* Fills a and b as whole numbers and in the layouts of tile16.h, multiplies both ways, and compares. */
@@ -131,9 +66,90 @@ static void test_products_are_exact(void **state) {
   assert_false(tiles_ready);
 }
 
+static uint16_t *drawn_matrix(int64_t n) {
+  uint16_t *x = calloc((size_t)n, sizeof *x);
+  for (int64_t i = 0; i < n; i++) x[i] = bf16_of(drawn());
+  return x;
+}
+
+/* To the nearest bf16, of two the even one. */
+static float rounded(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return wide((uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16));
+}
+
+/* A product of rows and columns that other ones lie around: these stay as they are. */
+static void check_form(cpu_gemm_form form) {
+  bool narrow = form.c_type == NX_bf16;
+  int64_t m = form.m, n = form.n, k = form.k, c_size = narrow ? 2 : 4;
+  form.type = NX_bf16;
+  form.a_stride = ((form.trans_a ? m : k) + 3) / 2 * 2;
+  form.b_stride = ((form.trans_b ? k : n) + 5) / 2 * 2;
+  form.c_stride = n + 3;
+  uint16_t *a = drawn_matrix((form.trans_a ? k : m) * form.a_stride),
+           *b = drawn_matrix((form.trans_b ? n : k) * form.b_stride), *bias = drawn_matrix(n);
+  char *c = malloc((size_t)(m * form.c_stride * c_size));
+  for (int64_t i = 0; i < m * form.c_stride; i++)
+    if (narrow) ((uint16_t *)(void *)c)[i] = bf16_of(5);
+    else ((float *)(void *)c)[i] = 5;
+  struct nxk_device device = {.n_threads = 1};
+  assert_true(cpu_products_amx.knows(&form));
+  char *scratch = aligned_alloc(64, cpu_products_amx.scratch_bytes(&device, &form));
+  cpu_products_amx.run(&device, &form, &(cpu_product_operands){a, b, bias, c}, scratch);
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < form.c_stride; j++) {
+      float sum = j >= n || form.accumulate ? 5 : 0;
+      for (int64_t p = 0; p < k && j < n; p++)
+        sum += wide(form.trans_a ? a[p * form.a_stride + i] : a[i * form.a_stride + p]) *
+               wide(form.trans_b ? b[j * form.b_stride + p] : b[p * form.b_stride + j]);
+      if (form.bias_type && j < n) sum += wide(bias[j]);
+      int64_t at = i * form.c_stride + j;
+      float is = narrow ? wide(((uint16_t *)(void *)c)[at]) : ((float *)(void *)c)[at];
+      if (is != (narrow ? rounded(sum) : sum))
+        fail_msg("%lld x %lld x %lld: [%lld,%lld] is %g, not %g", (long long)m, (long long)n, (long long)k,
+                 (long long)i, (long long)j, (double)is, (double)sum);
+    }
+  free(a);
+  free(b);
+  free(bias);
+  free(c);
+  free(scratch);
+}
+
+static void test_forms_are_exact(void **state) {
+  (void)state;
+  for (int i = 0; i < 16; i++)
+    check_form((cpu_gemm_form){.m = 70,
+                               .n = 45,
+                               .k = 131,
+                               .trans_a = i & 1,
+                               .trans_b = i & 2,
+                               .accumulate = i & 4,
+                               .c_type = i & 8 ? NX_bf16 : NX_f32,
+                               .bias_type = i & 4 ? 0 : NX_bf16});
+  for (int i = 0; i < 4; i++) /* several blocks of k, one of rows and a part of the next */
+    check_form((cpu_gemm_form){.m = 262, .n = 33, .k = 2100, .trans_b = true, .accumulate = i & 1,
+                               .c_type = i & 2 ? NX_bf16 : NX_f32, .bias_type = NX_bf16});
+  assert_false(tiles_ready);
+}
+
+/* As many columns as there is room for sums that are kept. */
+static void test_kept_sums_have_room(void **state) {
+  (void)state;
+  for (int64_t k = 2; k < 10000; k += 2) {
+    cpu_gemm_form form = {.m = 2048, .n = 100000, .k = k, .c_type = NX_bf16, .type = NX_bf16, .trans_b = true};
+    cpu_product_room room = room_of(&form, form.n);
+    uint64_t n_columns = (uint64_t)block_columns(&form), words = (uint64_t)block_words(&form);
+    assert_true(!keeps_sums(&form) || room.sum_bytes >= 4 * n_columns * PASS_M);
+    assert_true(room.b_bytes >= 4 * n_columns * words && room.a_bytes >= 4 * A_ROWS * words);
+  }
+}
+
 int main(void) {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw"))
     return tap_skip_all("the rest of tile16.h is compiled for AVX-512");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_are_exact)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_are_exact), cmocka_unit_test(test_forms_are_exact),
+                                     cmocka_unit_test(test_kept_sums_have_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

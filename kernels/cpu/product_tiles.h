@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products in bf16 by AMX: sums of 32 rows by 32 columns in four tiles. Both sides are packed (tiles_pack.h).
+ *
+ * A loop that reads both sides from the second cache is half as fast as the tiles. So k is taken in chunks: that of
+ * WIDTH columns stays in the first cache while all rows of a block pass, and their sums wait. Sums that are whole go
+ * to c step by step while the next are made, for a core holds no more than some hundred stores back. Packing between
+ * the tiles' products was slower than before them: what it reads comes late, and tiles wait for the same buffers. */
+#ifndef CPU_PRODUCT_TILES_H
+#define CPU_PRODUCT_TILES_H
+
+#include "kernels/cpu/product_pack.h"
+
+enum {
+  WIDTH = 32,
+  ROWS = 32,
+  STEP = 16,                /* words along k of a tile */
+  STEP_WORDS = ROWS * STEP, /* of a panel of either side */
+  CHUNK_STEPS = 8,
+  BLOCK_WORDS = 512,        /* along k */
+  BLOCK_M = 256,            /* rows, in the second cache */
+  A_ROWS = BLOCK_M,
+  TOGETHER = 4,             /* panels of columns, packed at once */
+  BLOCK_N = 1536,           /* packed columns, in the second cache if they can be, and */
+  BLOCK_N_PACKED = BLOCK_N,
+  PANEL_WORDS = 12 * 1024,  /* no more words than these for each column of a tile */
+  LONGEST_PASS = INT32_MAX, /* rows */
+  UNIT = 1024 * 2048,       /* elements of c that are worth a part */
+  UNIT_PACKED = UNIT,
+  TILE_SUMS = BLOCK_M * WIDTH,
+  WIDE = 0 /* has no fp32 */
+};
+
+#include "kernels/cpu/product_block.h"
+#include "kernels/cpu/tiles_pack.h"
+
+/* Below these oneDNN is the faster. */
+static const cpu_product_least LEAST_WIDE = {0}, LEAST_NARROW = {32, 32, 32};
+
+static bool reads_rows(const cpu_gemm_form *form) {
+  (void)form;
+  return false;
+}
+
+/* ---- the end of sums: even columns lie in one tile, odd ones in the other ---- */
+
+typedef struct pair {
+  __m512 even, odd;
+} pair;
+
+typedef struct those_there {
+  __mmask32 narrow; /* those that there are */
+  __mmask16 wide[2];
+} those_there;
+
+static inline those_there columns_there(int64_t n) {
+  uint32_t all = n >= WIDTH ? UINT32_MAX : (1U << n) - 1;
+  return (those_there){all, {(__mmask16)all, (__mmask16)(all >> LANES)}};
+}
+
+static inline __m512i every_second(int first) {
+  return _mm512_add_epi32(_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
+                          _mm512_set1_epi32(first));
+}
+
+static inline __m512i interleaved(int first) {
+  return _mm512_add_epi32(_mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+                          _mm512_set1_epi32(first));
+}
+
+static inline __attribute__((always_inline)) pair read_pair(const char *at, those_there there, const bool narrow) {
+  if (narrow) {
+    __m512i both = _mm512_maskz_loadu_epi16(there.narrow, at);
+    return (pair){_mm512_castsi512_ps(_mm512_slli_epi32(both, 16)),
+                  _mm512_castsi512_ps(_mm512_and_si512(both, _mm512_set1_epi32((int)0xFFFF0000)))};
+  }
+  __m512 low = _mm512_maskz_loadu_ps(there.wide[0], at), high = _mm512_maskz_loadu_ps(there.wide[1], at + 64);
+  return (pair){_mm512_permutex2var_ps(low, every_second(0), high),
+                _mm512_permutex2var_ps(low, every_second(1), high)};
+}
+
+static inline __attribute__((always_inline)) void write_pair(char *at, those_there there, pair x, const bool narrow,
+                                                             bool streams) {
+  if (narrow) {
+    __m512i even = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(x.even)),
+            odd = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(x.odd));
+    __m512i both = _mm512_or_si512(even, _mm512_slli_epi32(odd, 16));
+    if (streams && there.narrow == UINT32_MAX) _mm512_stream_si512((__m512i *)(void *)at, both);
+    else _mm512_mask_storeu_epi16(at, there.narrow, both);
+    return;
+  }
+  _mm512_mask_storeu_ps(at, there.wide[0], _mm512_permutex2var_ps(x.even, interleaved(0), x.odd));
+  _mm512_mask_storeu_ps(at + 64, there.wide[1], _mm512_permutex2var_ps(x.even, interleaved(8), x.odd));
+}
+
+static inline pair pair_add(pair x, pair y) {
+  return (pair){_mm512_add_ps(x.even, y.even), _mm512_add_ps(x.odd, y.odd)};
+}
+
+/* Sums of ROWS by WIDTH that are whole, on their way to c. */
+typedef struct ending {
+  const float *sums;
+  int64_t row, column, n_rows, n_done;
+} ending;
+
+typedef struct work {
+  const block *b;
+  place from; /* what sums begin with */
+  int64_t n_steps; /* of k */
+  ending ending;
+} work;
+
+static inline __attribute__((always_inline)) void rows_end(const work *w, int64_t end, const bool adds,
+                                                           const bool from_narrow, const bool to_narrow) {
+  const block *b = w->b;
+  const ending *e = &w->ending;
+  const place from = place_at(w->from, e->row, e->column), to = place_at(b->c, e->row, e->column),
+              bias = place_at(b->bias, 0, e->column);
+  const those_there there = columns_there(b->n_columns - e->column);
+  pair added = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+  if (b->last && bias.data) added = read_pair(bias.data, there, bias.narrow);
+  for (int64_t i = e->n_done; i < end; i++) {
+    const float *sums = e->sums + i * WIDTH;
+    pair sum = pair_add((pair){_mm512_load_ps(sums), _mm512_load_ps(sums + LANES)}, added);
+    if (adds)
+      sum = pair_add(sum, read_pair(from.data + i * from.stride * (from_narrow ? 2 : 4), there, from_narrow));
+    write_pair(to.data + i * to.stride * (to_narrow ? 2 : 4), there, sum, to_narrow, b->thread->streams);
+  }
+}
+
+static void end_some(work *w, int64_t n_rows) {
+  ending *e = &w->ending;
+  int64_t end = at_most(e->n_done + n_rows, e->n_rows);
+  if (end == e->n_done) return;
+  switch ((w->from.data != NULL) * 2 + w->b->c.narrow) {
+  case 0: rows_end(w, end, false, false, false); break;
+  case 1: rows_end(w, end, false, false, true); break;
+  case 2: rows_end(w, end, true, false, false); break;
+  default: rows_end(w, end, true, true, true);
+  }
+  e->n_done = end;
+}
+
+/* Lines of c that rows will be written to. */
+static inline void ask_rows(const block *b, int64_t row, int64_t end, int64_t column) {
+  const place to = place_at(b->c, row, column);
+  int64_t size = to.narrow ? 2 : 4;
+  for (int64_t i = 0; i < end - row; i++) {
+    const char *at = to.data + i * to.stride * size;
+    __builtin_prefetch(at, 1, 2);
+    __builtin_prefetch(at + WIDTH * size - 1, 1, 2);
+  }
+}
+
+/* ---- blocks ---- */
+
+/* ROWS by WIDTH sums over some steps of k. Meanwhile sums that are whole go to c. */
+static inline void chunk_run(work *w, const uint32_t *a, const uint32_t *b, int64_t n_steps, float *sums,
+                             bool first) {
+  enum { ROW = WIDTH * 4 };
+  float *below = sums + ROWS / 2 * WIDTH;
+  if (first) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    _tile_loadd(0, sums, ROW);
+    _tile_loadd(1, sums + LANES, ROW);
+    _tile_loadd(2, below, ROW);
+    _tile_loadd(3, below + LANES, ROW);
+  }
+  for (int64_t step = 0; step < n_steps; step++, a += STEP_WORDS, b += STEP_WORDS) {
+    _tile_loadd(4, a, 64);
+    _tile_loadd(6, b, ROW);
+    _tile_loadd(7, b + LANES, ROW);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(5, a + STEP_WORDS / 2, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+    end_some(w, ROWS / CHUNK_STEPS);
+  }
+  _tile_stored(0, sums, ROW);
+  _tile_stored(1, sums + LANES, ROW);
+  _tile_stored(2, below, ROW);
+  _tile_stored(3, below + LANES, ROW);
+}
+
+/* Rows [row, end) by WIDTH columns from `column` on. The last rows' sums go to c in the next panel. */
+static void panel_run(work *w, int64_t row, int64_t end, int64_t column) {
+  const block *b = w->b;
+  const product_thread *t = b->thread;
+  const uint32_t *right = t->b_panels + column / WIDTH * w->n_steps * STEP_WORDS;
+  float *sums = b->kept.data ? (float *)(void *)place_at(b->kept, row, column).data : t->tiles;
+  bool ends = !b->kept.data || b->last, begins = !b->kept.data || b->first;
+  for (int64_t step = 0; step < w->n_steps; step += CHUNK_STEPS) {
+    int64_t n_steps = at_most(w->n_steps - step, CHUNK_STEPS);
+    bool last = step + CHUNK_STEPS >= w->n_steps;
+    for (int64_t i = row; i < end; i += ROWS) {
+      int64_t at = i - row, n_rows = at_most(end - i, ROWS);
+      if (ends && !t->streams)
+        ask_rows(b, i + n_rows * step / w->n_steps, i + n_rows * (step + n_steps) / w->n_steps, column);
+      chunk_run(w, t->a_panels + (at / ROWS * w->n_steps + step) * STEP_WORDS, right + step * STEP_WORDS, n_steps,
+                sums + at * WIDTH, begins && step == 0);
+      end_some(w, ROWS);
+      if (last && ends) w->ending = (ending){sums + at * WIDTH, i, column, n_rows, 0};
+    }
+  }
+  if (end - row <= ROWS) end_some(w, ROWS); /* the next panel's sums lie there */
+}
+
+static void block_run(const block *b) {
+  const product_thread *t = b->thread;
+  int64_t n_steps = (b->n_words + STEP - 1) / STEP;
+  bool adds = t->form->accumulate || !(b->first || b->kept.data);
+  work w = {.b = b, .from = adds ? b->c : (place){0}, .n_steps = n_steps};
+  tile16_begin();
+  for (int64_t row = 0; row < b->n_rows; row += BLOCK_M) {
+    int64_t end = at_most(b->n_rows, row + BLOCK_M);
+    tiles_pack(&t->a, false, b->i + row, end - row, b->k, b->n_k, t->a_panels);
+    for (int64_t column = 0; column < b->n_columns; column += WIDTH) {
+      if (row == 0 && column % (TOGETHER * WIDTH) == 0)
+        tiles_pack(&t->b, true, b->j + column, at_most(b->n_columns - column, TOGETHER * WIDTH), b->k, b->n_k,
+                   t->b_panels + column / WIDTH * n_steps * STEP_WORDS);
+      panel_run(&w, row, end, column);
+    }
+    end_some(&w, ROWS);
+  }
+  tile16_end();
+}
+
+#endif
