@@ -6,6 +6,7 @@
 #include "compiler/program/records/read.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- sizes that are known and can be counted ---- */
 
@@ -254,6 +255,41 @@ bool nxc_training_read(const nxc_settings *settings, nxc_sink *sink, nxc_trainin
   *t = (nxc_training){0};
   if (!check_sizes(settings, sink) || !nxc_rules_check_structure(settings, sink)) return false;
   return nxc_training_read_sizes(settings, sink, t) && make_mesh(settings, sink, t);
+}
+
+static bool grows(const nxc_settings *s) {
+  size_t n = 0;
+  if (nxc_has(s, NX_SETTING_BATCH_GROWTH)) nxc_list(s, NX_SETTING_BATCH_GROWTH, &n);
+  return n > 0;
+}
+
+static bool begins(const char *path, const char *with) {
+  return strncmp(path, with, strlen(with)) == 0;
+}
+
+/* Steps differ in their sequences only where the batch grows. */
+static bool is_of_rate(const nxc_settings *s, nxc_setting_id id) {
+  const char *path = nxc_setting_rows[id].path;
+  bool by_samples = nxc_is(s, NX_SETTING_SCHEDULE_NAME, "inverse_sqrt_of_samples");
+  if (id == NX_SETTING_BATCH_GLOBAL) return by_samples || grows(s);
+  if (id == NX_SETTING_BATCH_MICRO || begins(path, "mesh.")) return grows(s);
+  return id == NX_SETTING_OPTIMIZER_LR || id == NX_SETTING_BATCH_GROWTH || begins(path, "schedule.");
+}
+
+size_t nxc_training_read_rate(const nxc_settings *s, nxc_training *t, nxc_setting_id ids[NX_N_SETTINGS]) {
+  size_t n = nxc_settings_unknown_for_plan(s, ids), n_missing = 0;
+  *t = (nxc_training){0};
+  for (size_t i = 0; i < n; i++)
+    if (is_of_rate(s, ids[i])) ids[n_missing++] = ids[i];
+  if (n_missing > 0) return n_missing;
+  if (grows(s)) {
+    t->layout = nxc_layout_read(s);
+    t->objective = nxc_objective_read(s);
+    t->batch = nxc_batch_read(s, &t->layout, t->objective.row->rows);
+  }
+  t->rate = nxc_learning_rate_read(s);
+  read_skipped(s, t);
+  return 0;
 }
 
 double nxc_training_rate_at(const nxc_training *t, int64_t step) {
