@@ -206,15 +206,25 @@ static inline void attention_mask_queries(const attention_shape *s, int64_t batc
   }
 }
 
+/* Whether the n places of a tile stand in fours that begin at multiples of four. */
+static inline bool attention_in_fours(const int32_t *place, int64_t n) {
+  for (int64_t j = 0; j < n; j++) {
+    bool fits = j % 4 == 0 ? place[j] % 4 == 0 : (uint32_t)place[j] == (uint32_t)place[j - 1] + 1;
+    if (!fits) return false;
+  }
+  return true;
+}
+
 /* Keys behind the last are read by none. */
 static inline void attention_mask_keys(const attention_shape *s, int64_t tile, attention_mask *mask) {
   int64_t n = attention_key_rows(s, tile);
+  int32_t first = (int32_t)(tile * SIDE);
+#pragma omp simd
+  for (int32_t j = 0; j < SIDE; j++) mask->place[j] = j < (int32_t)n ? first + j : INT32_MIN;
   mask->in_fours = true;
-  for (int64_t j = 0; j < SIDE; j++) {
-    mask->place[j] = j < n ? attention_key_place(s, tile * SIDE + j) : INT32_MIN;
-    bool fits =
-        j % 4 == 0 ? mask->place[j] % 4 == 0 : (uint32_t)mask->place[j] == (uint32_t)mask->place[j - 1] + 1;
-    mask->in_fours &= j >= n || fits;
+  if (s->key_places) {
+    memcpy(mask->place, s->key_places + tile * SIDE, (size_t)n * sizeof *mask->place);
+    mask->in_fours = attention_in_fours(mask->place, n);
   }
   mask->whole = n == SIDE && mask->place[SIDE - 1] <= mask->query[0] &&
                 mask->place[0] >= mask->low[mask->n_queries - 1];

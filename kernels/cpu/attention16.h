@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts of attention16.c: tiles of SIDE rows of bf16 made into the left and right sides that tile16.h
+/* Layouts of attention16.c and attention16_grad.c: tiles of SIDE rows of bf16 made into the left and right sides that tile16.h
  * reads.
  *
  * With w = d / 2 words in a row of d (of values d is e): *across* is the transpose as a right side [w, SIDE],
@@ -65,37 +65,40 @@ static inline void store16(void *y, nx_dtype type, int64_t at, __m512 x) {
   else _mm256_storeu_si256((void *)((uint16_t *)y + at), (__m256i)_mm512_cvtneps_pbh(x));
 }
 
-/* Row `query` of [d, SIDE] times its factor becomes row `query` of y; n queries, y_row elements apart. */
-static inline void across_store(int64_t d, const float *across, const float *factors,
-                                int64_t n, void *y, nx_dtype type, int64_t start, int64_t y_row) {
-  float block[16 * 16];
-  for (int64_t i = 0; i < n; i += 16)
+/* Where the row at `position` of a product whose right side stands in pairs made by unpacking (attention16_weights.h)
+ * belongs: such pairs take the lanes of 32 rows in turn. */
+static inline int64_t rows_turned(int64_t position) {
+  return (position & ~(int64_t)31) + position % 16 / 4 * 8 + (position & 16 ? 4 : 0) + position % 4;
+}
+
+/* Column `query` of [d, SIDE] times its factor becomes row `query` of y; n queries, y_row elements apart. Columns
+ * stand in order or turned. */
+static inline void across_store(int64_t d, const float *across, const float *factors, bool turned, int64_t n,
+                                void *y, nx_dtype type, int64_t start, int64_t y_row) {
+  float block[16 * 16] __attribute__((aligned(64)));
+  for (int64_t i = 0; i < SIDE; i += 16)
     for (int64_t j = 0; j < d; j += 16) {
       tile16_transpose((const uint32_t *)(const void *)(across + j * SIDE + i), SIDE,
                        (uint32_t *)(void *)block, 16);
-      for (int64_t row = 0; row < 16 && i + row < n; row++) {
-        __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + row * 16), _mm512_set1_ps(factors[i + row]));
-        store16(y, type, start + (i + row) * y_row + j, scaled);
+      for (int64_t row = 0; row < 16; row++) {
+        int64_t query = turned ? rows_turned(i + row) : i + row;
+        if (query >= n) continue;
+        __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + row * 16), _mm512_set1_ps(factors[query]));
+        store16(y, type, start + query * y_row + j, scaled);
       }
     }
 }
 
-/* fp32 rows to bf16, n elements. */
-static inline void rows_round(const float *x, uint16_t *y, int64_t n) {
-  for (int64_t i = 0; i < n; i += 16) _mm256_storeu_si256((void *)(y + i), tile16_narrow(x + i));
+/* fp32 rows times a factor to either type, n elements, a multiple of 16. */
+static inline void rows_store(const float *x, float factor, void *y, nx_dtype type, int64_t start, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16)
+    store16(y, type, start + i, _mm512_mul_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(factor)));
 }
 
-/* fp32 rows to either type, n elements, a multiple of 16. */
-static inline void rows_store(const float *x, void *y, nx_dtype type, int64_t start, int64_t n) {
-  for (int64_t i = 0; i < n; i += 16) store16(y, type, start + i, _mm512_loadu_ps(x + i));
-}
-
-/* Rows 2 i and 2 i + 1 of a square, rounded, as a right side. */
-static inline void square_paired(const float *x, uint32_t *y) {
-  for (int64_t pair = 0; pair < PAIRS; pair++)
-    for (int64_t j = 0; j < SIDE; j += 16)
-      _mm512_storeu_si512(y + pair * SIDE + j, tile16_pair(tile16_narrow(x + 2 * pair * SIDE + j),
-                                                           tile16_narrow(x + (2 * pair + 1) * SIDE + j)));
+/* Whether this form computes it. */
+static inline bool attention16_fits(const nxk_kernel *kernel, bool backward) {
+  attention_shape s = attention_shape_of(kernel, backward);
+  return attention_types(kernel, backward, true) && s.d % 32 == 0 && s.e % 32 == 0;
 }
 
 #endif

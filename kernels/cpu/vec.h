@@ -197,6 +197,27 @@ static inline float vec_exp2_weight(float x) {
   return x >= -126.0F ? y : 0.0F > x ? 0.0F : x;
 }
 
+/* ln x within 1 ulp (Cephes' polynomial for ln(1 + f), sqrt(1/2) <= 1 + f < sqrt(2)); minus infinity of 0 and of
+ * denormals, NaN of what is negative and of NaN. */
+static inline float vec_log(float x) {
+  const uint32_t root = UINT32_C(0x3F3504F3);
+  uint32_t bits = vec_bits(x) - root;
+  float n = (float)((int32_t)bits >> 23), f = vec_float((bits & UINT32_C(0x007FFFFF)) + root) - 1.0F, z = f * f;
+  float p = 7.0376836292e-2F;
+  p = p * f - 1.1514610310e-1F;
+  p = p * f + 1.1676998740e-1F;
+  p = p * f - 1.2420140846e-1F;
+  p = p * f + 1.4249322787e-1F;
+  p = p * f - 1.6668057665e-1F;
+  p = p * f + 2.0000714765e-1F;
+  p = p * f - 2.4999993993e-1F;
+  p = p * f + 3.3333331174e-1F;
+  float y = f + (p * f * z - n * 2.12194440e-4F - 0.5F * z) + n * 0.693359375F;
+  y = x < INFINITY ? y : x; /* NaN of NaN */
+  y = x < 1.17549435e-38F ? -INFINITY : y;
+  return x < 0.0F ? NAN : y;
+}
+
 /* erf(x) within 1.1 ulp (after N. Juffa): an odd polynomial below 0.93, 1 - e^polynomial above. */
 static inline float vec_erf(float x) {
   float t = __builtin_fabsf(x), s = x * x;

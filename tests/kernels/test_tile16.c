@@ -29,8 +29,9 @@ static float wide(uint16_t x) {
   return value;
 }
 
-/* Fills a and b as whole numbers and in the layouts of tile16.h, multiplies both ways, and compares. */
-static void check_product(int64_t m, int64_t n, int64_t k, int64_t slack, bool accumulate) {
+/* Fills a and b as whole numbers and in the layouts of tile16.h, multiplies both ways, and compares; k in as many
+ * pieces. */
+static void check_product(int64_t m, int64_t n, int64_t k, int64_t slack, bool accumulate, int64_t n_pieces) {
   int64_t a_row = k / 2 + slack, b_row = n + slack, c_row = n + 2 * slack;
   int *a = calloc((size_t)(m * k), sizeof *a), *b = calloc((size_t)(k * n), sizeof *b);
   uint16_t *a_words = calloc((size_t)(m * a_row), 4), *b_words = calloc((size_t)(k / 2 * b_row), 4);
@@ -40,8 +41,10 @@ static void check_product(int64_t m, int64_t n, int64_t k, int64_t slack, bool a
     b_words[(i / n / 2 * b_row + i % n) * 2 + i / n % 2] = bf16_of(b[i] = drawn());
   for (int64_t i = 0; i < m * c_row; i++) c[i] = 5;
   tile16_begin();
-  tile16_multiply((tile16_product){m, n, k / 2, (const uint32_t *)(const void *)a_words, a_row,
-                                   (const uint32_t *)(const void *)b_words, b_row, c, c_row, accumulate});
+  int64_t k2 = k / 2 / (n_pieces ? n_pieces : 1);
+  tile16_multiply((tile16_product){m, n, k2, (const uint32_t *)(const void *)a_words, a_row,
+                                   (const uint32_t *)(const void *)b_words, b_row, c, c_row, accumulate, n_pieces, k2,
+                                   k2 * b_row});
   tile16_end();
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < c_row; j++) {
@@ -58,11 +61,13 @@ static void check_product(int64_t m, int64_t n, int64_t k, int64_t slack, bool a
 
 static void test_products_are_exact(void **state) {
   (void)state;
-  check_product(64, 64, 64, 0, false);
-  check_product(64, 64, 64, 0, true);
-  check_product(64, 96, 128, 3, false);
-  check_product(128, 64, 64, 16, true);
-  check_product(32, 32, 32, 1, true);
+  check_product(64, 64, 64, 0, false, 0);
+  check_product(64, 64, 64, 0, true, 0);
+  check_product(64, 96, 128, 3, false, 0);
+  check_product(64, 96, 128, 3, false, 4);
+  check_product(128, 64, 64, 16, true, 1);
+  check_product(128, 64, 64, 16, true, 2);
+  check_product(32, 32, 32, 1, true, 0);
   assert_false(tiles_ready);
 }
 

@@ -68,6 +68,17 @@ static void test_tanh(void **state) {
   assert_true(isnan(vec_tanh(NAN)));
 }
 
+static float one_log(float x) {
+  return vec_log(x);
+}
+
+static void test_log(void **state) {
+  (void)state;
+  assert_true(worst(one_log, log, 0, INFINITY) < 1);
+  assert_true(vec_log(0) == -INFINITY && vec_log(INFINITY) == INFINITY);
+  assert_true(isnan(vec_log(-1)) && isnan(vec_log(NAN)));
+}
+
 static void test_f16_is_the_schemas(void **state) {
   (void)state;
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE) {
@@ -161,7 +172,7 @@ int main(void) {
 #endif
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_exp),
-    cmocka_unit_test(test_erf), cmocka_unit_test(test_tanh),
+    cmocka_unit_test(test_erf), cmocka_unit_test(test_tanh), cmocka_unit_test(test_log),
     cmocka_unit_test(test_f16_is_the_schemas), cmocka_unit_test(test_bf16_is_the_schemas),
     cmocka_unit_test(test_rows_of_halves_are_the_schemas),
     cmocka_unit_test(test_random_words_are_the_schemas), cmocka_unit_test(test_dynamic8_is_the_schemas),

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gradient of attention16.c, whose head has its products. Query tiles go together: while a tile of keys lies in
+ * the caches, those that read it leave their weights and slopes side by side, and its dv and dk are summed over all of
+ * them in one product each. */
+#include "kernels/cpu/attention16_weights.h"
+#include "kernels/cpu/family.h"
+
+enum { TOGETHER = 4 };
+
+/* A thread's memory. w = d / 2 words in a row of d; of v, o and do d is e. */
+typedef struct space16 {
+  uint32_t *packed;                   /* [n_key_tiles, d, PAIRS]: k' */
+  uint32_t *q_across, *do_across;     /* [TOGETHER, w, SIDE]: q', do' as right sides */
+  uint32_t *q_pairs, *do_pairs;       /* [TOGETHER, PAIRS, d]: q, do as right sides */
+  uint32_t *weight_rows, *slope_rows; /* [TOGETHER, SIDE, PAIRS]: p', ds' as left sides */
+  float *across;                      /* [TOGETHER, d, SIDE]: dq', its columns turned */
+  uint32_t *k_end, *v_end;            /* [SIDE, w]: the last tile, padded */
+  uint32_t *row_room, *turn_room;     /* [SIDE, the wider w] */
+  float *score, *slope;               /* [SIDE, SIDE] */
+  uint32_t *pairs;                    /* [PAIRS, SIDE]: ds' as right side, its columns turned */
+  float *dk, *dv;                     /* [n_key_tiles SIDE, d] */
+  uint32_t *words;                    /* [SIDE, SIDE] random, [keys, queries] */
+  float *bias;                        /* [distances] */
+} space16;
+
+/* Divides a thread's memory; with base 0 it measures it. */
+static uint64_t space_divide(const attention_shape *s, char *base, space16 *x) {
+  char *at = base;
+  int64_t rows = SIDE * s->d / 2, value_rows = SIDE * s->e / 2, wider = attention_wider(rows, value_rows);
+  *x = (space16){.packed = attention_take(&at, s->n_key_tiles * rows),
+                 .q_across = attention_take(&at, TOGETHER * rows)};
+  x->do_across = attention_take(&at, TOGETHER * value_rows);
+  x->q_pairs = attention_take(&at, TOGETHER * rows);
+  x->do_pairs = attention_take(&at, TOGETHER * value_rows);
+  x->weight_rows = attention_take(&at, TOGETHER * SIDE * PAIRS);
+  x->slope_rows = attention_take(&at, TOGETHER * SIDE * PAIRS);
+  x->across = attention_take(&at, TOGETHER * s->d * SIDE);
+  x->k_end = attention_take(&at, rows);
+  x->v_end = attention_take(&at, value_rows);
+  x->row_room = attention_take(&at, wider);
+  x->turn_room = attention_take(&at, wider);
+  x->score = attention_take(&at, SIDE * SIDE);
+  x->slope = attention_take(&at, SIDE * SIDE);
+  x->pairs = attention_take(&at, PAIRS * SIDE);
+  x->dk = attention_take(&at, s->n_key_tiles * SIDE * s->d);
+  x->dv = attention_take(&at, s->n_key_tiles * SIDE * s->e);
+  x->words = attention_take(&at, SIDE * SIDE);
+  x->bias = attention_take(&at, attention_distances(s));
+  return (uint64_t)(at - base);
+}
+
+/* A tile of keys (or values) of d features of a head. */
+static word_rows key_rows(const attention_shape *s, const void *x, int64_t d, int64_t head, int64_t tile,
+                          const uint32_t *end) {
+  if (attention_key_rows(s, tile) < SIDE) return (word_rows){end, d / 2};
+  const uint16_t *from = (const uint16_t *)x + (head * s->n_keys + tile * SIDE) * d;
+  return (word_rows){(const uint32_t *)(const void *)from, d / 2};
+}
+
+/* The last tile of them, padded where it is not whole. */
+static void pad_last(const attention_shape *s, const void *rows, int64_t d, int64_t head, uint32_t *end) {
+  int64_t last = s->n_key_tiles - 1;
+  rows_of(rows, d, (head * s->n_keys + last * SIDE) * d, d, attention_key_rows(s, last), end);
+}
+
+/* The keys of a head as left sides of their transposes, and the ends of its keys and values. */
+static void head_pack(const attention_shape *s, const attention_args *a, const space16 *x, int64_t kv) {
+  for (int64_t t = 0; t < s->n_key_tiles; t++) {
+    int64_t start = (kv * s->n_keys + t * SIDE) * s->d;
+    word_rows tile = rows_of(a->k, s->d, start, s->d, attention_key_rows(s, t), x->row_room);
+    rows_transposed(s->d, tile, x->turn_room, x->packed + t * s->d * PAIRS);
+  }
+  pad_last(s, a->k, s->d, kv, x->k_end);
+  pad_last(s, a->v, s->e, kv, x->v_end);
+}
+
+/* A query tile on its way over the tiles of keys. */
+typedef struct query16 {
+  int64_t batch, head, tile, begin, end; /* key tiles from begin to end */
+  attention_mask mask;
+  uint32_t *q_across, *do_across;
+  float *across;
+  bool met; /* a product is in `across` */
+  square_queries sums;
+} query16;
+
+/* Where its queries begin among those of all heads. */
+static int64_t query_start(const attention_shape *s, const query16 *q) {
+  return (q->batch * s->n_heads + q->head) * s->n_tokens + q->tile * SIDE;
+}
+
+/* Sums of dout x o, and lse. */
+static void query_sums(const attention_shape *s, const attention_args *a, int64_t start, int64_t n, query16 *q) {
+  int64_t row = s->n_heads * s->e;
+  for (int64_t i = 0; i < SIDE; i++) {
+    const uint16_t *dout = (const uint16_t *)a->dout + start + i * row, *o = (const uint16_t *)a->o + start + i * row;
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < (i < n ? s->e : 0); j++)
+      sum += vec_float((uint32_t)dout[j] << 16) * vec_float((uint32_t)o[j] << 16);
+    q->sums.product[i] = sum;
+    q->sums.lse2[i] = i < n ? a->lse[query_start(s, q) + i] * log2_e : INFINITY;
+  }
+}
+
+static void query_begin(const attention_shape *s, const attention_args *a, const space16 *x, int64_t index,
+                        query16 *q) {
+  int64_t d = s->d, e = s->e, n = attention_tile_rows(s, q->tile);
+  int64_t start = ((q->batch * s->n_tokens + q->tile * SIDE) * s->n_heads + q->head) * e;
+  q->begin = attention_tiles_begin(s, q->batch, q->tile);
+  q->end = attention_tiles_end(s, q->tile);
+  q->q_across = x->q_across + index * SIDE * (d / 2);
+  q->do_across = x->do_across + index * SIDE * (e / 2);
+  q->across = x->across + index * SIDE * d;
+  word_rows rows = rows_of(a->dout, e, start, s->n_heads * e, n, x->row_room);
+  rows_across(e, rows, q->do_across);
+  rows_paired(e, rows, x->do_pairs + index * PAIRS * e);
+  rows = rows_of(a->q, d, query_start(s, q) * d, d, n, x->row_room);
+  rows_across(d, rows, q->q_across);
+  rows_paired(d, rows, x->q_pairs + index * PAIRS * d);
+  query_sums(s, a, start, n, q);
+  attention_mask_queries(s, q->batch, q->tile, &q->mask);
+}
+
+/* Tile t of keys of a head. */
+typedef struct key_tile {
+  int64_t t;
+  word_rows k, v;
+} key_tile;
+
+/* Whether it reads any key of the tile; then its weights and slopes lie in their place, and dq' has grown. */
+static bool query_meet(const attention_shape *s, const space16 *x, const attention_bend *bend, const key_tile *keys,
+                       int64_t index, query16 *q) {
+  if (keys->t < q->begin || keys->t >= q->end) return false;
+  attention_mask_keys(s, keys->t, &q->mask);
+  attention_read read = attention_tile_read(s, q->head, &q->mask);
+  if (read == READ_NOTHING) return false;
+  tile16_multiply((tile16_product){SIDE, SIDE, s->d / 2, keys->k.words, keys->k.row, q->q_across, SIDE, x->score,
+                                   SIDE, false});
+  tile16_multiply((tile16_product){SIDE, SIDE, s->e / 2, keys->v.words, keys->v.row, q->do_across, SIDE, x->slope,
+                                   SIDE, false});
+  if (s->threshold) draw_square(s, q->batch, q->head, &q->mask, x->words);
+  square_bend(s, bend, &q->mask, q->head, read, x->score);
+  int64_t at = index * SIDE * PAIRS;
+  weights_slopes(s, x->score, x->slope, x->words, &q->sums, &q->mask, bend, x->weight_rows + at, x->slope_rows + at,
+                 x->pairs);
+  tile16_multiply((tile16_product){s->d, SIDE, PAIRS, x->packed + keys->t * s->d * PAIRS, PAIRS, x->pairs, SIDE,
+                                   q->across, SIDE, q->met});
+  q->met = true;
+  return true;
+}
+
+/* What n query tiles, from `first` on, add to dv and dk of a tile of keys. */
+static void keys_add(const attention_shape *s, const space16 *x, int64_t t, int64_t first, int64_t n) {
+  int64_t d = s->d, e = s->e, at = first * SIDE * PAIRS;
+  if (n == 0) return;
+  tile16_multiply((tile16_product){SIDE, e, PAIRS, x->weight_rows + at, PAIRS, x->do_pairs + first * PAIRS * e, e,
+                                   x->dv + t * SIDE * e, e, true, n, SIDE * PAIRS, PAIRS * e});
+  tile16_multiply((tile16_product){SIDE, d, PAIRS, x->slope_rows + at, PAIRS, x->q_pairs + first * PAIRS * d, d,
+                                   x->dk + t * SIDE * d, d, true, n, SIDE * PAIRS, PAIRS * d});
+}
+
+static void query_finish(const attention_shape *s, const attention_args *a, query16 *q) {
+  float factors[SIDE];
+  if (!q->met) memset(q->across, 0, (size_t)(s->d * SIDE) * sizeof *q->across);
+  for (int i = 0; i < SIDE; i++) factors[i] = s->scale;
+  across_store(s->d, q->across, factors, true, attention_tile_rows(s, q->tile), a->dq, a->dq_type,
+               query_start(s, q) * s->d, s->d);
+}
+
+/* n query tiles of a head, each `step` behind the one before, against all key tiles that they read. */
+static void backward_tiles(const attention_shape *s, const attention_args *a, const space16 *x, int64_t kv,
+                           int64_t head, int64_t tile, int64_t step, int64_t n) {
+  query16 queries[TOGETHER];
+  attention_bend bend = attention_bend_of(s, head, x->bias);
+  int64_t begin = s->n_key_tiles, end = 0;
+  for (int64_t i = 0; i < n; i++) {
+    queries[i] = (query16){.batch = kv / s->n_kv, .head = head, .tile = tile + i * step};
+    query_begin(s, a, x, i, &queries[i]);
+    if (queries[i].begin < begin) begin = queries[i].begin;
+    if (queries[i].end > end) end = queries[i].end;
+  }
+  for (int64_t t = begin; t < end; t++) {
+    const key_tile keys = {t, key_rows(s, a->k, s->d, kv, t, x->k_end), key_rows(s, a->v, s->e, kv, t, x->v_end)};
+    int64_t first = 0;
+    for (int64_t i = 0; i < n; i++) {
+      if (query_meet(s, x, &bend, &keys, i, &queries[i])) continue;
+      keys_add(s, x, t, first, i - first);
+      first = i + 1;
+    }
+    keys_add(s, x, t, first, n - first);
+  }
+  for (int64_t i = 0; i < n; i++) query_finish(s, a, &queries[i]);
+}
+
+/* A part of one key head's query tiles; dk and dv of the part stay in the thread's memory. */
+static void backward_part(const attention_shape *s, const attention_args *a, const space16 *x,
+                          attention_part part) {
+  int64_t group = s->n_heads / s->n_kv, kv = part.unit % s->n_kv, step = part.n_parts;
+  size_t n_rows = (size_t)(s->n_key_tiles * SIDE);
+  head_pack(s, a, x, part.unit);
+  memset(x->dk, 0, n_rows * (size_t)s->d * sizeof *x->dk);
+  memset(x->dv, 0, n_rows * (size_t)s->e * sizeof *x->dv);
+  for (int64_t head = kv * group; head < (kv + 1) * group; head++) {
+    int64_t first = ((part.index - head) % step + step) % step;
+    for (int64_t tile = first; tile < s->n_tiles; tile += TOGETHER * step) {
+      int64_t left = (s->n_tiles - tile + step - 1) / step;
+      backward_tiles(s, a, x, part.unit, head, tile, step, left < TOGETHER ? left : TOGETHER);
+    }
+  }
+}
+
+/* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts'
+ * memory. */
+static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part,
+                            char *others, uint64_t n_bytes) {
+  cpu_span rows = cpu_share(s->n_keys, 1, part.index, part.n_parts);
+  int64_t start = part.unit * s->n_keys + rows.begin, n = rows.end - rows.begin;
+  space16 first, other;
+  space_divide(s, others, &first);
+  for (int64_t p = 1; p < part.n_parts; p++) {
+    space_divide(s, others + (uint64_t)p * n_bytes, &other);
+    attention_add(first.dk, other.dk, rows.begin * s->d, rows.end * s->d);
+    attention_add(first.dv, other.dv, rows.begin * s->e, rows.end * s->e);
+  }
+  rows_store(first.dk + rows.begin * s->d, s->scale, a->dk, a->dk_type, start * s->d, n * s->d);
+  rows_store(first.dv + rows.begin * s->e, 1, a->dv, a->dv_type, start * s->e, n * s->e);
+}
+
+bool CPU_NAME(cpu_attention16_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
+  space16 space;
+  if (!attention16_fits(kernel, true)) return false;
+  attention_shape s = attention_shape_of(kernel, true);
+  return cpu_reserve(kernel->device, space_divide(&s, NULL, &space) * kernel->device->n_threads,
+                     "attention gradient", fault);
+}
+
+void CPU_NAME(cpu_attention16_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  attention_shape s = attention_shape_at(kernel, frame, true);
+  attention_args a = attention_backward_args(kernel, frame);
+  int64_t n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    space16 space;
+    attention_work work = attention_work_of(&s, omp_get_thread_num(), n_threads);
+    uint64_t n_bytes = space_divide(&s, NULL, &space);
+    char *scratch = kernel->device->scratch;
+    space_divide(&s, scratch + (uint64_t)work.thread * n_bytes, &space);
+    tile16_begin();
+    for (int64_t unit = work.units.begin; unit < work.units.end; unit++) {
+      attention_part part = {unit, work.part, work.n_parts};
+      backward_part(&s, &a, &space, part);
+      if (work.n_parts == 1)
+        backward_finish(&s, &a, part, scratch + (uint64_t)work.thread * n_bytes, n_bytes);
+    }
+    tile16_end();
+#pragma omp barrier
+    if (work.n_parts > 1 && work.units.begin < work.units.end)
+      backward_finish(&s, &a, (attention_part){work.units.begin, work.part, work.n_parts},
+                      scratch + (uint64_t)(work.thread - work.part) * n_bytes, n_bytes);
+  }
+}
