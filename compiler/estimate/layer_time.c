@@ -159,17 +159,15 @@ static void add_scores(const nxc_clock *c, nxc_passes *p, double keys, double sh
 
 /* ---- what memory bounds ---- */
 
-static void add_pointwise(const nxc_clock *c, nxc_passes *p, double elements) {
-  double seconds = c->traits.pointwise_passes * nxc_moved_s(c->device, elements * c->z->compute_bytes);
-  p->forward.parts[NXC_SPENT_POINTWISE] += seconds;
-  p->backward.parts[NXC_SPENT_POINTWISE] += 1.7 * seconds;
-}
-
 /* What operators move that one kernel would not. */
 static void add_separate(const nxc_clock *c, nxc_passes *p, double elements) {
   double seconds = nxc_moved_s(c->device, elements * c->z->compute_bytes);
   p->forward.parts[NXC_SPENT_POINTWISE] += seconds;
   p->backward.parts[NXC_SPENT_POINTWISE] += 1.7 * seconds;
+}
+
+static void add_pointwise(const nxc_clock *c, nxc_passes *p, double elements) {
+  add_separate(c, p, c->traits.pointwise_passes * elements);
 }
 
 /* Norms and residuals read and write the stream, rotation the heads. */
@@ -251,9 +249,8 @@ static void hide_dispatch(const nxc_clock *c, nxc_passes *p) {
 /* What kernels take to be launched, where that is more than their work. */
 static void add_launches(const nxc_clock *c, nxc_passes *p, double n_forward) {
   double forward = n_forward * c->traits.launches * c->device->launch_s;
-  double missing = forward - work_of(&p->forward), missing_back = 2 * forward - work_of(&p->backward);
-  if (missing > 0) p->forward.parts[NXC_SPENT_LAUNCH] += missing;
-  if (missing_back > 0) p->backward.parts[NXC_SPENT_LAUNCH] += missing_back;
+  p->forward.parts[NXC_SPENT_LAUNCH] += fmax(0, forward - work_of(&p->forward));
+  p->backward.parts[NXC_SPENT_LAUNCH] += fmax(0, 2 * forward - work_of(&p->backward));
 }
 
 /* Latent attention goes down to its ranks, and up from them to the heads (arXiv:2405.04434). */
@@ -286,6 +283,20 @@ static void add_attention(const nxc_clock *c, nxc_passes *p) {
   end_with_product(c, p, &before, "attention", values);
 }
 
+/* Every second product, with what lies between products, and their gathered inputs. */
+static void add_second_products(const nxc_clock *c, nxc_pass *to) {
+  const nxc_sizes *z = c->z;
+  nxc_passes p = {0};
+  if (z->second_products == 0) return;
+  add_product(c, &p, z->tokens, z->kv_heads * z->head_dim / z->tensor, z->hidden, 1);
+  add_product(c, &p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
+  add_product(c, &p, z->tokens, z->gates * z->ffn / z->tensor, z->hidden, 1);
+  add_stream(c, &p);
+  add_activation(c, &p, z->tokens, z->ffn / z->tensor);
+  p.forward.parts[NXC_SPENT_TENSOR] = tensor_s(c) / 2;
+  nxc_pass_add(to, &p.forward, 1);
+}
+
 /* What is computed again is that before the backward pass: of full recomputation the whole layer, but for
  * what no gradient reads. */
 static void add_recompute(const nxc_clock *c, nxc_passes *p, const nxc_pass *unread) {
@@ -293,6 +304,7 @@ static void add_recompute(const nxc_clock *c, nxc_passes *p, const nxc_pass *unr
   double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
   if (!z->recomputes_all) {
     nxc_pass_add(&p->backward, &p->again, 1);
+    add_second_products(c, &p->backward);
     return;
   }
   nxc_pass_add(&p->backward, &p->forward, share);

@@ -14,15 +14,15 @@
 
 /* ---- names ---- */
 
-static const char *const names[] = {
+static const char *const size_names[] = {
 #define SIZE(name, meaning) #name,
 #include "compiler/estimate/sizes.def"
 #undef SIZE
 };
 
 int nxc_size_find(const char *name) {
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(names[i], name) == 0) return (int)i;
+  for (size_t i = 0; i < sizeof size_names / sizeof *size_names; i++)
+    if (strcmp(size_names[i], name) == 0) return (int)i;
   return -1;
 }
 
@@ -179,15 +179,15 @@ static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_size
   z->expert_shard = sharding->stage >= 1 ? fmax(1, experts / z->replicas) : 1;
 }
 
-/* NxDT may name the class of its layers among the modules. */
-static bool names_layer(const nxc_recomputation *r) {
+static bool names(const nxc_recomputation *r, const char *module) {
   for (size_t i = 0; i < r->n_modules; i++)
-    if (strcmp(r->modules[i].text, "layer") == 0) return true;
+    if (strcmp(r->modules[i].text, module) == 0) return true;
   return false;
 }
 
 static void read_recompute(const nxc_recomputation *r, nxc_sizes *z) {
-  z->recomputes_all = r->full || names_layer(r);
+  z->recomputes_all = r->full || names(r, "layer"); /* of which NxDT may name the class */
+  z->second_products = !z->recomputes_all && names(r, "second_products");
   z->recompute_block = r->full && r->block;
   z->recompute_layers = r->full ? (double)r->layers : 1;
   z->recompute_divides = r->distribute;

@@ -117,6 +117,9 @@ static bool is_left_out(const nxc_training *training, const char *module) {
     const char *module, *around;
   } within[] = {{"core_attn", "attention"},
                 {"mla_up_proj", "attention"},
+                {"layernorm", "second_products"},
+                {"mlp", "second_products"},
+                {"mlp_act", "second_products"},
                 {"mlp_act", "mlp"},
                 {"mlp_act", "moe_act"}, /* which names that of either in nx and NxDT */
                 {"moe_act", "moe"},

@@ -187,6 +187,22 @@ static void test_reduced_once(void **unused) {
   program_end(&one.c);
 }
 
+/* Of seven products of a layer query, value, the first of the network's first two and its last are kept, and
+ * the layer's input and the attention's result. */
+static void test_second_products(void **unused) {
+  (void)unused;
+#define GATED MODEL "mesh.world=8 optimizer.zero_stage=3 model.activation=swiglu "
+  estimate all = estimate_of("xorl", GATED),
+           some = estimate_of("xorl", GATED "recompute.granularity=selective "
+                                            "recompute.modules=[second_products]");
+  double less =
+      first_stage(&all).parts[NXC_PART_ACTIVATIONS] - first_stage(&some).parts[NXC_PART_ACTIVATIONS];
+  double kept = 2048 + 2 * 2048 + 2048 + 8192 + 2048, whole = 5 * 2048 + 3 * 2048 + 3 * 8192;
+  near_to("a layer", less, 24 * 2 * 2048.0 * (whole - kept), 1e-6);
+  program_end(&all.c);
+  program_end(&some.c);
+}
+
 /* A gate whose activation is an operator of its own is kept behind it too. */
 static void test_separate(void **unused) {
   (void)unused;
@@ -215,9 +231,11 @@ static void test_latent(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_state),        cmocka_unit_test(test_fsdp),     cmocka_unit_test(test_adapters),
-      cmocka_unit_test(test_quantized),    cmocka_unit_test(test_chunks),   cmocka_unit_test(test_undivided),
-      cmocka_unit_test(test_reduced_once), cmocka_unit_test(test_separate), cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_state),           cmocka_unit_test(test_fsdp),
+      cmocka_unit_test(test_adapters),        cmocka_unit_test(test_quantized),
+      cmocka_unit_test(test_chunks),          cmocka_unit_test(test_undivided),
+      cmocka_unit_test(test_second_products), cmocka_unit_test(test_reduced_once),
+      cmocka_unit_test(test_separate),        cmocka_unit_test(test_offload),
       cmocka_unit_test(test_latent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,11 @@ static void test_early_stop(void **unused) {
   /* 4 hidden^2 of attention and 4 of the first product, of 12 */
   assert_true(fabs(again / whole - 8.0 / 12) < 0.03);
   assert_true(fabs(PRODUCTS("nxdt", FULL) - PRODUCTS("xorl", FULL)) < 1e-9);
+#define SECOND "model.activation=swiglu recompute.granularity=selective recompute.modules=[second_products]"
+#define GATED "model.activation=swiglu "
+  once = PRODUCTS("xorl", GATED), whole = PRODUCTS("megatron", GATED FULL) - PRODUCTS("megatron", GATED);
+  /* key, output and one of the network's three, of 16 hidden^2 */
+  assert_true(fabs((PRODUCTS("xorl", SECOND) - once) / whole - 6.0 / 16) < 0.03);
 #define MODULE(name) "recompute.granularity=selective recompute.modules=[" name "]"
 #define MORE(system, name) (PRODUCTS(system, MODULE(name)) - PRODUCTS(system, ""))
   assert_true(fabs(MORE("xorl", "mlp") / MORE("megatron", "mlp") - 4.0 / 8) < 0.03); /* a module's alike */
