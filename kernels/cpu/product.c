@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread has a rectangle of c to itself and packs what it reads (product_pack.h), then takes the next one; so
- * nobody waits but for the end. What is summed over several blocks of k to a narrow c lies in scratch until the
- * last. Compiled for each loop: vectors, and AMX's tiles. */
+/* A thread has a rectangle of c to itself and packs what it reads (product_pack.h), then takes the next one;
+ * so nobody waits but for the end. What is summed over several blocks of k to a narrow c lies in scratch
+ * until the last. Compiled for each loop: vectors, and AMX's tiles. */
 #include "kernels/cpu/product.h"
 
 #include <omp.h>
@@ -15,8 +15,8 @@
 enum {
   MOST_WORDS = 3 * BLOCK_WORDS / 2,  /* that are no two blocks */
   LEAST_WORDS = 2 * BLOCK_WORDS / 3, /* of one of several: of three that share two blocks and a word */
-  STREAMED = 16 << 20,              /* elements of c */
-  PASS_M = 1024                     /* rows whose sums are kept */
+  STREAMED = 16 << 20,               /* elements of c */
+  PASS_M = 1024                      /* rows whose sums are kept */
 };
 
 static int64_t n_words_of(const cpu_gemm_form *form) {
@@ -36,6 +36,12 @@ static bool keeps_sums(const cpu_gemm_form *form) {
 
 static int64_t block_columns(const cpu_gemm_form *form) {
   return reads_rows(form) ? BLOCK_N : at_most(BLOCK_N_PACKED, PANEL_WORDS / block_words(form) * WIDTH);
+}
+
+/* Blocks of columns as even as they can be, so that none is larger than it must. */
+static int64_t even_columns(int64_t most, int64_t n) {
+  int64_t n_blocks = (n + most - 1) / most, each = n_blocks ? (n + n_blocks - 1) / n_blocks : most;
+  return (each + WIDTH - 1) / WIDTH * WIDTH;
 }
 
 static void pass_run(const product_thread *t, cpu_span rows, int64_t j, int64_t n_columns, float *sums) {
@@ -126,18 +132,19 @@ static void part_run(const cpu_gemm_form *form, const cpu_product_operands *oper
                      cpu_span columns, const cpu_product_room *room, char *at) {
   bool narrow = form->type == NX_bf16;
   char *sums = at + room->a_bytes + room->b_bytes;
-  const product_thread t = {.form = form,
-                            .a = {operands->a, form->a_stride, narrow, !form->trans_a},
-                            .b = {operands->b, form->b_stride, narrow, form->trans_b},
-                            .c = {operands->c, form->c_stride, WIDTH, form->c_type == NX_bf16},
-                            .bias = {form->bias_type ? (char *)operands->bias : NULL, 0, WIDTH,
-                                     form->bias_type == NX_bf16},
-                            .a_panels = (uint32_t *)(void *)at,
-                            .b_panels = (uint32_t *)(void *)(at + room->a_bytes),
-                            .tiles = (float *)(void *)(sums + room->sum_bytes),
-                            .streams = streams(form, operands->c),
-                            .end = columns.end};
-  int64_t n_rows = keeps_sums(form) ? PASS_M : LONGEST_PASS, n_columns = block_columns(form);
+  const product_thread t = {
+      .form = form,
+      .a = {operands->a, form->a_stride, narrow, !form->trans_a},
+      .b = {operands->b, form->b_stride, narrow, form->trans_b},
+      .c = {operands->c, form->c_stride, WIDTH, form->c_type == NX_bf16},
+      .bias = {form->bias_type ? (char *)operands->bias : NULL, 0, WIDTH, form->bias_type == NX_bf16},
+      .a_panels = (uint32_t *)(void *)at,
+      .b_panels = (uint32_t *)(void *)(at + room->a_bytes),
+      .tiles = (float *)(void *)(sums + room->sum_bytes),
+      .streams = streams(form, operands->c),
+      .end = columns.end};
+  int64_t n_rows = keeps_sums(form) ? PASS_M : LONGEST_PASS,
+          n_columns = even_columns(block_columns(form), columns.end - columns.begin);
   for (int64_t i = rows.begin; i < rows.end; i += n_rows)
     for (int64_t j = columns.begin; j < columns.end; j += n_columns)
       pass_run(&t, (cpu_span){i, at_most(rows.end, i + n_rows)}, j, at_most(columns.end - j, n_columns),
@@ -159,11 +166,11 @@ static void run(const nxk_device *device, const cpu_gemm_form *form, const cpu_p
 }
 
 const cpu_products CPU_NAME(cpu_products) = {
-  .width = WIDTH,
-  .knows = knows,
-  .takes = takes,
-  .scratch_bytes = scratch_bytes,
-  .run = run,
-  .room_of = room_of,
-  .part_run = part_run,
+    .width = WIDTH,
+    .knows = knows,
+    .takes = takes,
+    .scratch_bytes = scratch_bytes,
+    .run = run,
+    .room_of = room_of,
+    .part_run = part_run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our own loops for products, c[m,n] (+)= op(a) op(b) (+ bias): operands packed to panels that lie in the
- * caches, sums in registers or tiles. Vectors on AMD's cores with AVX-512, and AMX's tiles, reach more of what a
- * core can than oneDNN 2.6 does; elsewhere, and for small products, oneDNN's are used.
+ * caches, sums in registers or tiles. Vectors on AMD's cores with AVX-512, and AMX's tiles, reach more of
+ * what a core can than oneDNN 2.6 does; elsewhere, and for small products, oneDNN's are used.
  *
  * An element's sum runs over k in the same blocks whatever m, n and the number of threads are. */
 #ifndef CPU_PRODUCT_H
@@ -32,8 +32,8 @@ struct cpu_products {
   uint64_t (*scratch_bytes)(const nxk_device *device, const cpu_gemm_form *form);
   void (*run)(const nxk_device *device, const cpu_gemm_form *form, const cpu_product_operands *operands,
               char *scratch);
-  /* A part of c by one thread, its columns from a multiple of the width on; `at` has the room that parts of so
-   * many columns need. A form with less of k fits there too if a is transposed. */
+  /* A part of c by one thread, its columns from a multiple of the width on; `at` has the room that parts of
+   * so many columns need. A form with less of k fits there too if a is transposed. */
   cpu_product_room (*room_of)(const cpu_gemm_form *form, int64_t n_columns);
   void (*part_run)(const cpu_gemm_form *form, const cpu_product_operands *operands, cpu_span rows,
                    cpu_span columns, const cpu_product_room *room, char *at);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What product.c hands to the loop of a target (product_vectors.h, product_tiles.h): a block of rows by one of
- * columns, over one of k. The loop has said its WIDTH. */
+/* What product.c hands to the loop of a target (product_vectors.h, product_tiles.h): a block of rows by one
+ * of columns, over one of k. The loop has said its WIDTH. */
 #ifndef CPU_PRODUCT_BLOCK_H
 #define CPU_PRODUCT_BLOCK_H
 
@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) __m512 read_lanes(const place *p, i
   const char *at = p->data + (row * p->stride + v * LANES) * (p->narrow ? 2 : 4);
   if (!p->narrow) return _mm512_maskz_loadu_ps(there, at);
   return _mm512_castsi512_ps(
-    _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, at)), 16));
+      _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, at)), 16));
 }
 
 static inline __attribute__((always_inline)) void write_lanes(const place *p, int64_t row, int v,

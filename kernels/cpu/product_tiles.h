@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products in bf16 by AMX: sums of 32 rows by 32 columns in four tiles. Both sides are packed (tiles_pack.h).
  *
- * A loop that reads both sides from the second cache is half as fast as the tiles. So k is taken in chunks: that of
- * WIDTH columns stays in the first cache while all rows of a block pass, and their sums wait. Sums that are whole go
- * to c step by step while the next are made, for a core holds no more than some hundred stores back. Packing between
- * the tiles' products was slower than before them: what it reads comes late, and tiles wait for the same buffers. */
+ * A loop that reads both sides from the second cache is half as fast as the tiles. So k is taken in chunks:
+ * that of WIDTH columns stays in the first cache while all rows of a block pass, and their sums wait. Sums
+ * that are whole go to c step by step while the next are made, for a core holds no more than some hundred
+ * stores back. Packing between the tiles' products was slower than before them: what it reads comes late, and
+ * tiles wait for the same buffers. */
 #ifndef CPU_PRODUCT_TILES_H
 #define CPU_PRODUCT_TILES_H
 
@@ -16,11 +17,11 @@ enum {
   STEP = 16,                /* words along k of a tile */
   STEP_WORDS = ROWS * STEP, /* of a panel of either side */
   CHUNK_STEPS = 8,
-  BLOCK_WORDS = 512,        /* along k */
-  BLOCK_M = 256,            /* rows, in the second cache */
+  BLOCK_WORDS = 512, /* along k */
+  BLOCK_M = 256,     /* rows, in the second cache */
   A_ROWS = BLOCK_M,
-  TOGETHER = 4,             /* panels of columns, packed at once */
-  BLOCK_N = 1536,           /* packed columns, in the second cache if they can be, and */
+  TOGETHER = 16,  /* panels of columns, packed at once */
+  BLOCK_N = 1536, /* packed columns, in the second cache if they can be, and */
   BLOCK_N_PACKED = BLOCK_N,
   PANEL_WORDS = 12 * 1024,  /* no more words than these for each column of a tile */
   LONGEST_PASS = INT32_MAX, /* rows */
@@ -67,7 +68,8 @@ static inline __m512i interleaved(int first) {
                           _mm512_set1_epi32(first));
 }
 
-static inline __attribute__((always_inline)) pair read_pair(const char *at, those_there there, const bool narrow) {
+static inline __attribute__((always_inline)) pair read_pair(const char *at, those_there there,
+                                                            const bool narrow) {
   if (narrow) {
     __m512i both = _mm512_maskz_loadu_epi16(there.narrow, at);
     return (pair){_mm512_castsi512_ps(_mm512_slli_epi32(both, 16)),
@@ -78,8 +80,8 @@ static inline __attribute__((always_inline)) pair read_pair(const char *at, thos
                 _mm512_permutex2var_ps(low, every_second(1), high)};
 }
 
-static inline __attribute__((always_inline)) void write_pair(char *at, those_there there, pair x, const bool narrow,
-                                                             bool streams) {
+static inline __attribute__((always_inline)) void write_pair(char *at, those_there there, pair x,
+                                                             const bool narrow, bool streams) {
   if (narrow) {
     __m512i even = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(x.even)),
             odd = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(x.odd));
@@ -104,7 +106,7 @@ typedef struct ending {
 
 typedef struct work {
   const block *b;
-  place from; /* what sums begin with */
+  place from;      /* what sums begin with */
   int64_t n_steps; /* of k */
   ending ending;
 } work;
@@ -200,8 +202,8 @@ static void panel_run(work *w, int64_t row, int64_t end, int64_t column) {
       int64_t at = i - row, n_rows = at_most(end - i, ROWS);
       if (ends && !t->streams)
         ask_rows(b, i + n_rows * step / w->n_steps, i + n_rows * (step + n_steps) / w->n_steps, column);
-      chunk_run(w, t->a_panels + (at / ROWS * w->n_steps + step) * STEP_WORDS, right + step * STEP_WORDS, n_steps,
-                sums + at * WIDTH, begins && step == 0);
+      chunk_run(w, t->a_panels + (at / ROWS * w->n_steps + step) * STEP_WORDS, right + step * STEP_WORDS,
+                n_steps, sums + at * WIDTH, begins && step == 0);
       end_some(w, ROWS);
       if (last && ends) w->ending = (ending){sums + at * WIDTH, i, column, n_rows, 0};
     }

@@ -10,9 +10,9 @@ enum {
   ROWS = 8, /* of a tile of sums */
   WIDTH = 48,
   VECTORS = WIDTH / LANES,
-  BLOCK_WORDS = 1024,  /* along k */
-  BLOCK_M = 128,       /* rows, in the second cache */
-  BLOCK_N = 8 * WIDTH, /* packed columns, in the third */
+  BLOCK_WORDS = 1024,           /* along k */
+  BLOCK_M = 128,                /* rows, in the second cache */
+  BLOCK_N = 8 * WIDTH,          /* packed columns, in the third */
   BLOCK_N_PACKED = 4 * BLOCK_N, /* where rows are packed for each of their blocks, and */
   PANEL_WORDS = 16 * 1024,      /* no more words than these for each column of a tile */
   A_ROWS = BLOCK_M,             /* packed at once */
@@ -102,9 +102,9 @@ static inline __attribute__((always_inline)) void tile_run(const tile *t, const 
                                          a3[a_row], a3[2 * a_row], a6[0],        a6[a_row]};
       __m512i right[VECTORS];
 #pragma GCC unroll 3
-    for (int v = 0; v < n_vectors; v++) right[v] = _mm512_loadu_si512(b + v * LANES);
+      for (int v = 0; v < n_vectors; v++) right[v] = _mm512_loadu_si512(b + v * LANES);
 #pragma GCC unroll 8
-    for (int row = 0; row < ROWS; row++)
+      for (int row = 0; row < ROWS; row++)
 #pragma GCC unroll 3
         for (int v = 0; v < n_vectors; v++)
           sum[row][v] = multiply_add(sum[row][v], left_words[row], right[v], narrow);
@@ -145,7 +145,10 @@ static void tile_rows(const block *b, int64_t row, tile *one) {
 /* The rows by WIDTH columns from `column` on; `next` is asked for meanwhile. */
 static void panel_run(const block *b, int64_t column, ahead *next) {
   const place sums = b->kept.data ? b->kept : b->c, to = b->last ? b->c : sums, none = {0},
-              from = !b->first ? sums : b->thread->form->accumulate ? b->c : none, bias = b->last ? b->bias : none;
+              from = !b->first                     ? sums
+                     : b->thread->form->accumulate ? b->c
+                                                   : none,
+              bias = b->last ? b->bias : none;
   for (int64_t row = 0; row < b->n_rows; row += ROWS) {
     tile one = {.b = b->thread->b_panels + column * b->n_words,
                 .n_words = b->n_words,
@@ -170,7 +173,8 @@ static void rows_run(const block *b, bool first) {
     int64_t left = n_columns - column;
     ahead next = {0};
     if (first) {
-      pack(&t->b, b->j + column, at_most(left, WIDTH), b->k, b->n_k, t->b_panels + column * b->n_words, WIDTH);
+      pack(&t->b, b->j + column, at_most(left, WIDTH), b->k, b->n_k, t->b_panels + column * b->n_words,
+           WIDTH);
       int64_t j = b->j + column + WIDTH;
       next = ahead_of(&t->b, j, at_most(t->end - j, WIDTH), b->k, b->n_k);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sides of a bf16 product as AMX's tiles read them, in panels of 32 rows or columns: for each step of 32 elements of
- * k 2 KiB, of rows [32][16 words], of columns [16 words][32], even columns before odd ones. A word is two neighbours
- * along k; what a side does not fill is zero. */
+/* Sides of a bf16 product as AMX's tiles read them, in panels of 32 rows or columns: for each step of 32
+ * elements of k 2 KiB, of rows [32][16 words], of columns [16 words][32], even columns before odd ones. A
+ * word is two neighbours along k; what a side does not fill is zero. */
 #ifndef CPU_TILES_PACK_H
 #define CPU_TILES_PACK_H
 
@@ -12,7 +12,8 @@ enum { SQUARE = 32 /* rows or columns, and elements of k, of a step */, SQUARE_W
 /* 32 stored rows of 64 bytes to a step; as many from `next` on are asked for. */
 typedef void (*step_pack)(const char *from, const char *next, int64_t row_bytes, uint32_t *y);
 
-/* 16 rows of 16 words, y_row words apart behind each other turned. Lanes are put together as they are loaded. */
+/* 16 rows of 16 words, y_row words apart behind each other turned. Lanes are put together as they are loaded.
+ */
 static inline void turn(const char *x, int64_t x_bytes, uint32_t *y, int64_t y_row) {
 #pragma GCC unroll 4
   for (int c = 0; c < 4; c++) {
@@ -21,9 +22,12 @@ static inline void turn(const char *x, int64_t x_bytes, uint32_t *y, int64_t y_r
     for (int i = 0; i < 4; i++) {
       const char *at = x + i * x_bytes + 16 * c;
       __m512i low = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)at));
-      low = _mm512_mask_broadcast_i32x4(low, 0x00F0, _mm_loadu_si128((const __m128i *)(const void *)(at + 4 * x_bytes)));
-      low = _mm512_mask_broadcast_i32x4(low, 0x0F00, _mm_loadu_si128((const __m128i *)(const void *)(at + 8 * x_bytes)));
-      r[i] = _mm512_mask_broadcast_i32x4(low, 0xF000, _mm_loadu_si128((const __m128i *)(const void *)(at + 12 * x_bytes)));
+      low = _mm512_mask_broadcast_i32x4(low, 0x00F0,
+                                        _mm_loadu_si128((const __m128i *)(const void *)(at + 4 * x_bytes)));
+      low = _mm512_mask_broadcast_i32x4(low, 0x0F00,
+                                        _mm_loadu_si128((const __m128i *)(const void *)(at + 8 * x_bytes)));
+      r[i] = _mm512_mask_broadcast_i32x4(low, 0xF000,
+                                         _mm_loadu_si128((const __m128i *)(const void *)(at + 12 * x_bytes)));
     }
     t[0] = _mm512_unpacklo_epi32(r[0], r[1]);
     t[1] = _mm512_unpackhi_epi32(r[0], r[1]);
@@ -52,7 +56,8 @@ static void columns_along(const char *from, const char *next, int64_t row_bytes,
 /* Stored rows are elements of k: a word of even columns and one of odd ones from two rows. */
 static void columns_across(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
   for (int row = 0; row < SQUARE; row += 2, y += SQUARE) {
-    __m512i low = _mm512_loadu_si512(from + row * row_bytes), high = _mm512_loadu_si512(from + (row + 1) * row_bytes);
+    __m512i low = _mm512_loadu_si512(from + row * row_bytes),
+            high = _mm512_loadu_si512(from + (row + 1) * row_bytes);
     __builtin_prefetch(next + row * row_bytes);
     __builtin_prefetch(next + (row + 1) * row_bytes);
     _mm512_store_si512(y, _mm512_mask_blend_epi16(0xAAAAAAAA, low, _mm512_slli_epi32(high, 16)));
@@ -77,8 +82,8 @@ static void edge_pack(const product_side *x, step_pack way, const char *from, in
   way(square, square, 64, y);
 }
 
-/* Rows or columns [first, first + n) of elements [k, k + n_k), in panels one behind the other, in the order in which
- * they are stored. */
+/* Rows or columns [first, first + n) of elements [k, k + n_k), in panels one behind the other, in the order
+ * in which they are stored. */
 static void tiles_pack(const product_side *x, bool columns, int64_t first, int64_t n, int64_t k, int64_t n_k,
                        uint32_t *y) {
   static const step_pack ways[2][2] = {{rows_across, rows_along}, {columns_across, columns_along}};

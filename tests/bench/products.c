@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* products [ROUNDS]: the products of a step of GPT-2 124M (tests/bench/gpt2-124m.yaml) by one thread, with
- * oneDNN and as the cpu backend makes them, beside what the core can: a loop that multiplies registers alone, or
- * AMX's tiles where there are any.
- * Counted is the thread's processor time, so that other work on the machine is left out but for what it takes
- * of the caches. Prints the first quartile of the rounds in GFLOP/s, for bf16 and fp32. Only for processors
- * with AVX512_BF16. */
+ * oneDNN and as the cpu backend makes them, beside what the core can: a loop that multiplies registers alone,
+ * or AMX's tiles where there are any. Counted is the thread's processor time, so that other work on the
+ * machine is left out but for what it takes of the caches. Prints the first quartile of the rounds in
+ * GFLOP/s, for bf16 and fp32. Only for processors with AVX512_BF16. */
 #include "kernels/cpu/product.h"
 #include "schema/plan.h"
 
@@ -122,8 +121,8 @@ static cpu_gemm *find(nxk_device *device, const product *p, nx_dtype type, const
   return gemm;
 }
 
-static void measure(nxk_device *device, const cpu_products *own_products, nx_dtype type, char *memory, int n_rounds,
-                    double total[2]) {
+static void measure(nxk_device *device, const cpu_products *own_products, nx_dtype type, char *memory,
+                    int n_rounds, double total[2]) {
   for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
     const product *p = &products[i];
     double seconds[2][MOST_ROUNDS], flops = 2 * (double)p->m * (double)p->n * (double)p->k;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The AMX products of tile16.h and product_tiles.h by emulated instructions, so that tiles, strides and layouts are
- * tested on any machine. Small whole numbers make every product and sum exact. */
+/* The AMX products of tile16.h and product_tiles.h by emulated instructions, so that tiles, strides and
+ * layouts are tested on any machine. Small whole numbers make every product and sum exact. */
 #include "tests/kernels/emulated_tiles.h"
 
 #define CPU_AMX
@@ -134,8 +134,13 @@ static void test_forms_are_exact(void **state) {
                                .c_type = i & 8 ? NX_bf16 : NX_f32,
                                .bias_type = i & 4 ? 0 : NX_bf16});
   for (int i = 0; i < 4; i++) /* several blocks of k, one of rows and a part of the next */
-    check_form((cpu_gemm_form){.m = 262, .n = 33, .k = 2100, .trans_b = true, .accumulate = i & 1,
-                               .c_type = i & 2 ? NX_bf16 : NX_f32, .bias_type = NX_bf16});
+    check_form((cpu_gemm_form){.m = 262,
+                               .n = 33,
+                               .k = 2100,
+                               .trans_b = true,
+                               .accumulate = i & 1,
+                               .c_type = i & 2 ? NX_bf16 : NX_f32,
+                               .bias_type = NX_bf16});
   assert_false(tiles_ready);
 }
 
@@ -143,7 +148,8 @@ static void test_forms_are_exact(void **state) {
 static void test_kept_sums_have_room(void **state) {
   (void)state;
   for (int64_t k = 2; k < 10000; k += 2) {
-    cpu_gemm_form form = {.m = 2048, .n = 100000, .k = k, .c_type = NX_bf16, .type = NX_bf16, .trans_b = true};
+    cpu_gemm_form form = {
+        .m = 2048, .n = 100000, .k = k, .c_type = NX_bf16, .type = NX_bf16, .trans_b = true};
     cpu_product_room room = room_of(&form, form.n);
     uint64_t n_columns = (uint64_t)block_columns(&form), words = (uint64_t)block_words(&form);
     assert_true(!keeps_sums(&form) || room.sum_bytes >= 4 * n_columns * PASS_M);
@@ -154,7 +160,8 @@ static void test_kept_sums_have_room(void **state) {
 int main(void) {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw"))
     return tap_skip_all("the rest of tile16.h is compiled for AVX-512");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_are_exact), cmocka_unit_test(test_forms_are_exact),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_are_exact),
+                                     cmocka_unit_test(test_forms_are_exact),
                                      cmocka_unit_test(test_kept_sums_have_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
