@@ -175,8 +175,9 @@ static void read_sharding(const nxc_training *t, const nxc_settings *s, nxc_size
   z->overlap_gather = sharding->overlap_gather;
   z->overlap_experts = flag(s, NX_SETTING_MOE_OVERLAP);
   z->overlap_tensor = flag(s, NX_SETTING_TENSOR_OVERLAP);
-  z->shard = sharding->stage >= 1 ? fmax(1, of_stage / z->replicas) : 1;
-  z->expert_shard = sharding->stage >= 1 ? fmax(1, experts / z->replicas) : 1;
+  bool divides = sharding->stage >= 1 || flag(s, NX_SETTING_OPTIMIZER_DIVIDES_ALONE);
+  z->shard = divides ? fmax(1, of_stage / z->replicas) : 1;
+  z->expert_shard = divides ? fmax(1, experts / z->replicas) : 1;
 }
 
 static bool names(const nxc_recomputation *r, const char *module) {
