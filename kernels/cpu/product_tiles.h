@@ -35,7 +35,7 @@ enum {
 #include "kernels/cpu/tiles_pack.h"
 
 /* Below these oneDNN is the faster. */
-static const cpu_product_least LEAST_WIDE = {0}, LEAST_NARROW = {32, 32, 32};
+static const cpu_product_least LEAST_WIDE = {0}, LEAST_NARROW = {1, 32, 32};
 
 static bool reads_rows(const cpu_gemm_form *form) {
   (void)form;
