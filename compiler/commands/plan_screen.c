@@ -42,14 +42,6 @@ const nxc_settings *nxc_plan_settings(const nxc_plan_report *r) {
   return r->training == NULL && assumed != NULL ? assumed : r->compiled->settings;
 }
 
-/* "10.5 billion", "2520", "0.975" */
-static const char *in_words(nxc_arena *arena, double number) {
-  if (number >= 1e12) return nxc_arena_printf(arena, "%.3g trillion", number / 1e12);
-  if (number >= 1e9) return nxc_arena_printf(arena, "%.3g billion", number / 1e9);
-  if (number >= 1e6) return nxc_arena_printf(arena, "%.3g million", number / 1e6);
-  return nxc_arena_printf(arena, number >= 100 ? "%.0f" : "%.3g", number);
-}
-
 static const char *count_in_words(nxc_arena *arena, double count) {
   if (count >= 1e9) return nxc_arena_printf(arena, "%.4g billion", count / 1e9);
   if (count >= 1e6) return nxc_arena_printf(arena, "%.4g million", count / 1e6);
@@ -222,8 +214,8 @@ static void print_whole(const nxc_plan_report *r, const nxc_column *column, FILE
   double tokens = (double)nxc_batch_samples_before(&t->batch, steps) * (double)t->model.sequence;
   double seconds = tokens / column->tokens_per_s;
   double hours = seconds / 3600 * t->layout.world;
-  fprintf(out, "  training   %s, %s tokens, ", show_duration(r->arena, seconds), in_words(r->arena, tokens));
-  fprintf(out, "%s device-hours\n", in_words(r->arena, hours));
+  fprintf(out, "  training   %s, %s tokens, ", show_duration(r->arena, seconds), nxc_in_words(r->arena, tokens));
+  fprintf(out, "%s device-hours\n", nxc_in_words(r->arena, hours));
 }
 
 static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE *out) {
@@ -318,18 +310,24 @@ static const char *list_unfollowed(const nxc_plan_report *r, size_t most) {
   return text;
 }
 
+/* Settings of a section may stand apart. */
+static bool begins_section(nxc_setting_id id, size_t n) {
+  const char *path = nxc_setting_path(id);
+  for (nxc_setting_id before = 0; before < id; before++)
+    if (strncmp(nxc_setting_path(before), path, n + 1) == 0) return false;
+  return true;
+}
+
 /* Each section once, where its first setting stands. */
 static void print_settings(const nxc_plan_report *r, FILE *out) {
-  const char *last = "";
   size_t n_set = 0;
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) n_set += is_set(r, id);
   fprintf(out, "further settings that are not defaults: %zu (--all lists each with its source)\n", n_set);
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     const char *path = nxc_setting_path(id), *dot = strchr(path, '.');
     if (dot == NULL) continue;
-    const char *section = nxc_arena_strndup(r->arena, path, (size_t)(dot - path));
-    if (strcmp(section, last) != 0) print_section(r, section, out);
-    last = section;
+    size_t n = (size_t)(dot - path);
+    if (begins_section(id, n)) print_section(r, nxc_arena_strndup(r->arena, path, n), out);
   }
   print_section(r, "", out);
   const char *unfollowed = list_unfollowed(r, LONGEST_LIST);

@@ -88,7 +88,7 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
   loss losses[3] = {{0}};
   fputs("       ", out);
   nxc_print_quantity(out, t->tokens_per_s, "tokens/s");
-  if (hours > 0) fprintf(out, hours < 100 ? ", %.3g device-hours" : ", %.0f device-hours", hours);
+  if (hours > 0) fprintf(out, ", %s device-hours", nxc_in_words(r->arena, hours));
   if (t->batch.global != r->request->training->batch.global)
     fprintf(out, ", global batch %lld", (long long)nxc_tune_samples(r, t->batch.global));
   if (r->result->space.n_values[NXC_KNOB_ORDER] > 1 && t->layout.pipeline > 1)

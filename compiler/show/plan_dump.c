@@ -6,6 +6,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+const char *nxc_in_words(nxc_arena *arena, double number) {
+  if (number >= 1e12) return nxc_arena_printf(arena, "%.3g trillion", number / 1e12);
+  if (number >= 1e9) return nxc_arena_printf(arena, "%.3g billion", number / 1e9);
+  if (number >= 1e6) return nxc_arena_printf(arena, "%.3g million", number / 1e6);
+  return nxc_arena_printf(arena, number >= 100 ? "%.0f" : "%.3g", number);
+}
+
 void nxc_print_quantity(FILE *out, double quantity, const char *unit) {
   static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
   size_t prefix = 0;

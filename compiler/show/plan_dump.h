@@ -4,6 +4,7 @@
 #ifndef NXC_PLAN_DUMP_H
 #define NXC_PLAN_DUMP_H
 
+#include "compiler/arena.h"
 #include "schema/plan.h"
 
 #include <stdio.h>
@@ -26,5 +27,7 @@ bool nxc_draw_svg(const nx_plan *plan, FILE *out);
 
 /* "12.3 MB" (powers of ten), "4.56 GFLOP": three significant digits and a unit. */
 void nxc_print_quantity(FILE *out, double quantity, const char *unit);
+/* "10.5 billion", "2520", "0.975" */
+const char *nxc_in_words(nxc_arena *arena, double number);
 
 #endif
