@@ -44,6 +44,9 @@ page() { # NAME ARGUMENT of nxcfg plan...
   ! grep -qE '(src|href)=|url\(|@import|https?://[^w]|fetch\(|XMLHttp' "$work/$name.html"
   result "$name: it loads nothing" $?
   cat "$work/$name.html" "$here/probe.html" >"$work/probe.html"
+  browse 1 --dump-dom "file://$work/$name.html" | grep -o 'class="number">[0-9.]* GiB' >"$work/sizes"
+  ! grep -v '[0-9]\.[0-9]\{3\} GiB' "$work/sizes"
+  result "$name: the sizes of a column have decimals alike" $?
   frames probe.html >"$work/frames.html"
   frames "$name.html" >"$work/plain.html"
   for scheme in 0 1; do
