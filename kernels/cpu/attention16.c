@@ -17,7 +17,7 @@
 
 /* Query tiles that meet a tile of keys one after another, while it lies in the caches, and tiles of keys whose
  * products with the values are one. */
-enum { TOGETHER = 4, PIECES = 2 };
+enum { TOGETHER = 4, PIECES = 4 };
 
 /* A thread's memory. w = d / 2 words in a row of d. */
 typedef struct space16 {
@@ -132,7 +132,7 @@ static void query_finish(const attention_shape *s, const attention_args *a, quer
     lse[i] = run->max[i] * s->scale + vec_log(run->sum[i]);
   }
   int64_t start = ((q->batch * s->n_tokens + q->tile * SIDE) * s->n_heads + q->head) * e;
-  across_store(e, q->across, factors, false, n, a->out, a->out_type, start, s->n_heads * e);
+  across_store(e, q->across, factors, n, a->out, a->out_type, start, s->n_heads * e);
   memcpy(a->lse + query_start(s, q), lse, (size_t)n * sizeof *lse);
 }
 

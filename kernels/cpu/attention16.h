@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts of attention16.c and attention16_grad.c: tiles of SIDE rows of bf16 made into the left and right sides that tile16.h
- * reads.
+/* Layouts of attention16.c and attention16_grad.c: tiles of SIDE rows of bf16 made into the left and right sides
+ * that tile16.h reads.
  *
  * With w = d / 2 words in a row of d (of values d is e): *across* is the transpose as a right side [w, SIDE],
- * *paired* the rows as a right side [PAIRS, d], *transposed* the transpose as a left side [d, PAIRS]. Rows
+ * *paired* the rows as a right side [PAIRS, d], in whose words rows 16 apart stand, *transposed* the transpose as a left side [d, PAIRS]. Rows
  * lie where they are, or in a padded copy at the end of the sequence. */
 #ifndef CPU_ATTENTION16_H
 #define CPU_ATTENTION16_H
@@ -37,13 +37,13 @@ static inline void rows_across(int64_t d, word_rows x, uint32_t *y) {
       tile16_transpose(x.words + i * x.row + j, x.row, y + j * SIDE + i, SIDE);
 }
 
-/* The rows in pairs, [PAIRS, d]: the rows as a right side. */
+/* The rows in pairs, [PAIRS, d], as a right side: a row and the sixteenth behind it. */
 static inline void rows_paired(int64_t d, word_rows x, uint32_t *y) {
   for (int64_t pair = 0; pair < PAIRS; pair++) {
-    const uint32_t *low = x.words + 2 * pair * x.row, *high = low + x.row;
+    const uint32_t *low = x.words + (pair + pair / 16 * 16) * x.row, *high = low + 16 * x.row;
     for (int64_t j = 0; j < d; j += 16)
       _mm512_storeu_si512(y + pair * d + j, tile16_pair(_mm256_loadu_si256((const void *)(low + j / 2)),
-                                                           _mm256_loadu_si256((const void *)(high + j / 2))));
+                                                        _mm256_loadu_si256((const void *)(high + j / 2))));
   }
 }
 
@@ -65,32 +65,24 @@ static inline void store16(void *y, nx_dtype type, int64_t at, __m512 x) {
   else _mm256_storeu_si256((void *)((uint16_t *)y + at), (__m256i)_mm512_cvtneps_pbh(x));
 }
 
-/* Where the row at `position` of a product whose right side stands in pairs made by unpacking (attention16_weights.h)
- * belongs: such pairs take the lanes of 32 rows in turn. */
-static inline int64_t rows_turned(int64_t position) {
-  return (position & ~(int64_t)31) + position % 16 / 4 * 8 + (position & 16 ? 4 : 0) + position % 4;
-}
-
-/* Column `query` of [d, SIDE] times its factor becomes row `query` of y; n queries, y_row elements apart. Columns
- * stand in order or turned. */
-static inline void across_store(int64_t d, const float *across, const float *factors, bool turned, int64_t n,
-                                void *y, nx_dtype type, int64_t start, int64_t y_row) {
+/* Row `query` of [d, SIDE] times its factor becomes row `query` of y; n queries, y_row elements apart. */
+static inline void across_store(int64_t d, const float *across, const float *factors, int64_t n, void *y,
+                                nx_dtype type, int64_t start, int64_t y_row) {
   float block[16 * 16] __attribute__((aligned(64)));
-  for (int64_t i = 0; i < SIDE; i += 16)
+  for (int64_t i = 0; i < n; i += 16)
     for (int64_t j = 0; j < d; j += 16) {
       tile16_transpose((const uint32_t *)(const void *)(across + j * SIDE + i), SIDE,
                        (uint32_t *)(void *)block, 16);
-      for (int64_t row = 0; row < 16; row++) {
-        int64_t query = turned ? rows_turned(i + row) : i + row;
-        if (query >= n) continue;
-        __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + row * 16), _mm512_set1_ps(factors[query]));
-        store16(y, type, start + query * y_row + j, scaled);
+      for (int64_t row = 0; row < 16 && i + row < n; row++) {
+        __m512 scaled = _mm512_mul_ps(_mm512_loadu_ps(block + row * 16), _mm512_set1_ps(factors[i + row]));
+        store16(y, type, start + (i + row) * y_row + j, scaled);
       }
     }
 }
 
 /* fp32 rows times a factor to either type, n elements, a multiple of 16. */
-static inline void rows_store(const float *x, float factor, void *y, nx_dtype type, int64_t start, int64_t n) {
+static inline void rows_store(const float *x, float factor, void *y, nx_dtype type, int64_t start,
+                              int64_t n) {
   for (int64_t i = 0; i < n; i += 16)
     store16(y, type, start + i, _mm512_mul_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(factor)));
 }

@@ -13,11 +13,11 @@ typedef struct space16 {
   uint32_t *q_across, *do_across;     /* [TOGETHER, w, SIDE]: q', do' as right sides */
   uint32_t *q_pairs, *do_pairs;       /* [TOGETHER, PAIRS, d]: q, do as right sides */
   uint32_t *weight_rows, *slope_rows; /* [TOGETHER, SIDE, PAIRS]: p', ds' as left sides */
-  float *across;                      /* [TOGETHER, d, SIDE]: dq', its columns turned */
+  float *across;                      /* [TOGETHER, d, SIDE]: dq' */
   uint32_t *k_end, *v_end;            /* [SIDE, w]: the last tile, padded */
   uint32_t *row_room, *turn_room;     /* [SIDE, the wider w] */
   float *score, *slope;               /* [SIDE, SIDE] */
-  uint32_t *pairs;                    /* [PAIRS, SIDE]: ds' as right side, its columns turned */
+  uint32_t *pairs;                    /* [PAIRS, SIDE]: ds' as right side */
   float *dk, *dv;                     /* [n_key_tiles SIDE, d] */
   uint32_t *words;                    /* [SIDE, SIDE] random, [keys, queries] */
   float *bias;                        /* [distances] */
@@ -99,7 +99,7 @@ static void query_sums(const attention_shape *s, const attention_args *a, int64_
     for (int64_t j = 0; j < (i < n ? s->e : 0); j++)
       sum += vec_float((uint32_t)dout[j] << 16) * vec_float((uint32_t)o[j] << 16);
     q->sums.product[i] = sum;
-    q->sums.lse2[i] = i < n ? a->lse[query_start(s, q) + i] * log2_e : INFINITY;
+    q->sums.lse2[i] = i < n ? a->lse[query_start(s, q) + i] * log2_e : 1e30F;
   }
 }
 
@@ -164,7 +164,7 @@ static void query_finish(const attention_shape *s, const attention_args *a, quer
   float factors[SIDE];
   if (!q->met) memset(q->across, 0, (size_t)(s->d * SIDE) * sizeof *q->across);
   for (int i = 0; i < SIDE; i++) factors[i] = s->scale;
-  across_store(s->d, q->across, factors, true, attention_tile_rows(s, q->tile), a->dq, a->dq_type,
+  across_store(s->d, q->across, factors, attention_tile_rows(s, q->tile), a->dq, a->dq_type,
                query_start(s, q) * s->d, s->d);
 }
 

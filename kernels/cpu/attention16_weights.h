@@ -12,22 +12,25 @@
 
 enum { COLUMNS = SIDE / 16, SLACK = 8 };
 
-/* 2^x for -126 <= x < 127, within 3 ulp: a polynomial of degree 5 for 2^r on |r| <= 1/2; NaN of NaN. */
+/* 2^x for finite x < 127, within 3e-6 of it, a thousandth of what rounding to bf16 does, and less than 2^-125 below
+ * -126: a polynomial of degree 4 for 2^r on |r| <= 1/2; 1 of 0, NaN of NaN. Beside tiles a core shifts, and multiplies
+ * vectors, half as fast as it adds and permutes them: there it scales by one instruction. */
 static inline __m512 weights_exp2(__m512 x) {
   const __m512 whole = _mm512_set1_ps(vec_whole);
-  __m512 shifted = _mm512_add_ps(x, whole), r = _mm512_sub_ps(x, _mm512_sub_ps(shifted, whole));
-  __m512 p = _mm512_set1_ps(1.3264715e-3F);
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(9.6715139e-3F));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.5507340e-2F));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.4022242e-1F));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.9314700e-1F));
+#ifndef CPU_AMX
+  x = _mm512_max_ps(_mm512_set1_ps(-126), x);
+#endif
+  __m512 shifted = _mm512_add_ps(x, whole), n = _mm512_sub_ps(shifted, whole), r = _mm512_sub_ps(x, n);
+  __m512 p = _mm512_set1_ps(9.58284456e-3F);
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.59064373e-2F));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.40240991e-1F));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.93124175e-1F));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F));
+#ifdef CPU_AMX
+  return _mm512_scalef_ps(p, n);
+#else
   return (__m512)_mm512_add_epi32((__m512i)p, _mm512_slli_epi32((__m512i)shifted, 23));
-}
-
-/* NaN of NaN. */
-static inline __m512 weights_at_least(__m512 x, float least) {
-  return _mm512_max_ps(_mm512_set1_ps(least), x);
+#endif
 }
 
 /* Which of the 16 queries from i on read a key. */
@@ -36,11 +39,15 @@ static inline __mmask16 weights_read(const attention_mask *mask, int i, int key)
   return _mm512_cmple_epu32_mask(behind, _mm512_load_si512(mask->reach + i));
 }
 
-/* Two rows of one word: rounded, halves up, the first in the low half. */
-static inline __m512i weights_pair(__m512 low, __m512 high) {
-  const __m512i half = _mm512_set1_epi32(0x8000);
-  __m512i below = _mm512_srli_epi32(_mm512_add_epi32((__m512i)low, half), 16);
-  return _mm512_mask_blend_epi16(0xAAAAAAAA, below, _mm512_add_epi32((__m512i)high, half));
+/* What stands in the upper halves is x rounded, halves up. */
+static inline __m512i weights_rounded(__m512 x) {
+  return _mm512_add_epi32((__m512i)x, _mm512_set1_epi32(0x8000));
+}
+
+/* Upper halves as words, the first in the low half. */
+static inline __m512i weights_pair(__m512i low, __m512i high) {
+  const __m512i upper = _mm512_broadcast_i32x4(_mm_setr_epi8(2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15));
+  return _mm512_mask_shuffle_epi8(high, UINT64_C(0x3333333333333333), low, upper);
 }
 
 /* ---- forward ---- */
@@ -64,16 +71,17 @@ static inline __attribute__((always_inline)) void weights_max(const float *score
   for (int c = 0; c < COLUMNS; c++) max[c] = _mm512_max_ps(other[c], max[c]);
 }
 
-/* Raises bases that a tile's largest scores stand too far above. Returns whether any was raised; `old` becomes the
- * factor of everything before. */
+/* Raises bases that a tile's largest scores stand too far above; scores of blocks that are not read are no bases.
+ * Returns whether any was raised; `old` becomes the factor of everything before. */
 static inline bool weights_raise(const __m512 max[COLUMNS], float scale2, square_run *run, float *old) {
-  const __m512 least = _mm512_set1_ps(-INFINITY), factor = _mm512_set1_ps(scale2);
+  const __m512 none = _mm512_set1_ps(-INFINITY), least = _mm512_set1_ps(-1e29F), factor = _mm512_set1_ps(scale2);
   __mmask16 raised[COLUMNS], any = 0;
 #pragma GCC unroll 4
   for (int c = 0; c < COLUMNS; c++) {
     __m512 base = _mm512_load_ps(run->max + 16 * c), above = _mm512_mul_ps(_mm512_sub_ps(max[c], base), factor);
     raised[c] = _mm512_cmp_ps_mask(above, _mm512_set1_ps(SLACK), _CMP_GT_OQ);
-    raised[c] |= _mm512_cmp_ps_mask(base, least, _CMP_EQ_OQ) & _mm512_cmp_ps_mask(max[c], least, _CMP_GT_OQ);
+    raised[c] |= _mm512_cmp_ps_mask(base, none, _CMP_EQ_OQ);
+    raised[c] &= _mm512_cmp_ps_mask(max[c], least, _CMP_GT_OQ);
     any |= raised[c];
   }
   if (!any) return false;
@@ -81,8 +89,8 @@ static inline bool weights_raise(const __m512 max[COLUMNS], float scale2, square
   for (int c = 0; c < COLUMNS; c++) {
     __m512 base = _mm512_load_ps(run->max + 16 * c);
     __m512 x = _mm512_mul_ps(_mm512_sub_ps(base, max[c]), factor);
-    __mmask16 met = raised[c] & _mm512_cmp_ps_mask(base, least, _CMP_GT_OQ);
-    __m512 scale = _mm512_mask_mov_ps(_mm512_set1_ps(1), met, weights_exp2(weights_at_least(x, -126)));
+    __mmask16 met = raised[c] & _mm512_cmp_ps_mask(base, none, _CMP_GT_OQ);
+    __m512 scale = _mm512_mask_mov_ps(_mm512_set1_ps(1), met, weights_exp2(x));
     _mm512_storeu_ps(old + 16 * c, scale);
     _mm512_store_ps(run->sum + 16 * c, _mm512_mul_ps(_mm512_load_ps(run->sum + 16 * c), scale));
     _mm512_store_ps(run->max + 16 * c, _mm512_mask_mov_ps(base, raised[c], max[c]));
@@ -96,30 +104,31 @@ weights_pairs_as(const float *score, float scale2, const attention_mask *mask, c
                  uint32_t threshold, const bool whole, const bool drops, square_run *run, uint32_t *pairs) {
   const __m512 factor = _mm512_set1_ps(scale2);
   for (int i = 0; i < SIDE; i += 32) {
-    __m512 base[2], sum[2];
+    __m512 base[2], sum[2]; /* bases as powers of two */
 #pragma GCC unroll 2
     for (int c = 0; c < 2; c++) {
       __m512 at = _mm512_load_ps(run->max + i + 16 * c);
-      base[c] = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(at, _mm512_set1_ps(-INFINITY), _CMP_NEQ_UQ), at);
+      base[c] = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(at, _mm512_set1_ps(-INFINITY), _CMP_NEQ_UQ),
+                                    _mm512_mul_ps(at, factor));
       sum[c] = _mm512_load_ps(run->sum + i + 16 * c);
     }
     for (int key = 0; key < SIDE; key += 2)
 #pragma GCC unroll 2
       for (int c = 0; c < 2; c++) {
-        __m512 kept[2];
+        __m512i kept[2];
         int from = i + 16 * c;
 #pragma GCC unroll 2
         for (int k = 0; k < 2; k++) {
           int64_t at = (key + k) * SIDE + from;
-          __m512 x = _mm512_mul_ps(_mm512_sub_ps(_mm512_load_ps(score + at), base[c]), factor);
-          __m512 weight = weights_exp2(weights_at_least(x, -126));
+          __m512 x = _mm512_fmsub_ps(_mm512_load_ps(score + at), factor, base[c]);
+          __m512 weight = weights_exp2(x);
           if (!whole) weight = _mm512_maskz_mov_ps(weights_read(mask, from, key + k), weight);
           sum[c] = _mm512_add_ps(sum[c], weight);
           if (drops) {
             __m512i drawn = _mm512_load_si512(words + at), least = _mm512_set1_epi32((int)threshold);
             weight = _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(drawn, least), weight);
           }
-          kept[k] = weight;
+          kept[k] = weights_rounded(weight);
         }
         _mm512_store_si512(pairs + key / 2 * SIDE + from, weights_pair(kept[0], kept[1]));
       }
@@ -171,7 +180,7 @@ weights_slope_of(const weights_form *f, const float *score, const float *slope, 
   int at = key * SIDE + i;
   __m512 scores = _mm512_load_ps(score + at), gradient = _mm512_load_ps(slope + at);
   __m512 x = _mm512_fmsub_ps(scores, _mm512_set1_ps(f->scale2), _mm512_load_ps(q->lse2 + i));
-  __m512 weight = weights_exp2(weights_at_least(x, -126)), kept = weight;
+  __m512 weight = weights_exp2(x), kept = weight;
   if (!whole) weight = kept = _mm512_maskz_mov_ps(weights_read(mask, i, key), weight);
   if (bent) {
     __mmask16 stays = f->threshold == 0 ? 0xFFFF
@@ -187,28 +196,28 @@ weights_slope_of(const weights_form *f, const float *score, const float *slope, 
   return (weights_slope){kept, _mm512_mul_ps(weight, gradient)};
 }
 
-static inline __m512i weights_row(__m512 low, __m512 high) {
-  return (__m512i)_mm512_cvtne2ps_pbh(high, low);
-}
-
-/* Weights and slopes of a tile as rows of keys, and slopes in pairs of keys too, their queries turned (rows_turned). */
+/* Weights and slopes of a tile as rows of keys, a query and the sixteenth behind it in a word (rows_paired), and
+ * slopes in pairs of keys too. */
 static inline __attribute__((always_inline)) void
 weights_slopes_as(const weights_form *f, const float *score, const float *slope, const uint32_t *words,
                   const square_queries *q, const attention_mask *mask, const bool whole, const bool bent,
                   uint32_t *weight_rows, uint32_t *slope_rows, uint32_t *pairs) {
   for (int i = 0; i < SIDE; i += 32)
     for (int key = 0; key < SIDE; key += 2) {
-      __m512i rows[2];
+      __m512i slopes[2][2];
 #pragma GCC unroll 2
       for (int k = 0; k < 2; k++) {
         weights_slope low = weights_slope_of(f, score, slope, words, q, mask, whole, bent, i, key + k);
         weights_slope high = weights_slope_of(f, score, slope, words, q, mask, whole, bent, i + 16, key + k);
-        rows[k] = weights_row(low.slope, high.slope);
-        _mm512_store_si512(weight_rows + (key + k) * PAIRS + i / 2, weights_row(low.weight, high.weight));
-        _mm512_store_si512(slope_rows + (key + k) * PAIRS + i / 2, rows[k]);
+        slopes[k][0] = weights_rounded(low.slope);
+        slopes[k][1] = weights_rounded(high.slope);
+        int at = (key + k) * PAIRS + i / 2;
+        _mm512_store_si512(weight_rows + at,
+                           weights_pair(weights_rounded(low.weight), weights_rounded(high.weight)));
+        _mm512_store_si512(slope_rows + at, weights_pair(slopes[k][0], slopes[k][1]));
       }
-      _mm512_store_si512(pairs + key / 2 * SIDE + i, _mm512_unpacklo_epi16(rows[0], rows[1]));
-      _mm512_store_si512(pairs + key / 2 * SIDE + i + 16, _mm512_unpackhi_epi16(rows[0], rows[1]));
+      _mm512_store_si512(pairs + key / 2 * SIDE + i, weights_pair(slopes[0][0], slopes[1][0]));
+      _mm512_store_si512(pairs + key / 2 * SIDE + i + 16, weights_pair(slopes[0][1], slopes[1][1]));
     }
 }
 

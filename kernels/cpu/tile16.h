@@ -53,6 +53,7 @@ static inline void tile16_end(void) {
 static inline void tile16_block(const tile16_product *p, int64_t i, int64_t j) {
   float *c = p->c + i * p->c_row + j;
   int c_bytes = (int)p->c_row * 4, a_bytes = (int)p->a_row * 4, b_bytes = (int)p->b_row * 4;
+  __asm__ volatile("" ::: "memory"); /* gcc does not know what loads of tiles read */
   if (p->accumulate) {
     _tile_loadd(0, c, c_bytes);
     _tile_loadd(1, c + 16, c_bytes);
