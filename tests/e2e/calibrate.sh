@@ -39,10 +39,16 @@ forecast 'two ranks: forecast' $?
 grep -q '^ranks_per_host: 2$' two.yaml && grep -q '^threads: 1$' two.yaml && grep -q '^inside:$' two.yaml &&
   ! grep -q '^between:$' two.yaml
 report 'two ranks: what was measured' $?
-for op in rms_norm gated_grad split_qkv ce_stats norm_sq attention_grad; do
-  [ "$(grep -cE "^    $op: \[\[[1-9].*\], \[[1-9]" two.yaml)" -eq 2 ] || echo "$op"
-done >out
-[ ! -s out ]
+of_two_sizes() { # what has no speeds of two sizes in both types
+  for op in rms_norm gated_grad split_qkv ce_stats norm_sq attention_grad; do
+    [ "$(grep -cE "^    $op: \[\[[1-9].*\], \[[1-9]" two.yaml)" -eq 2 ] || echo "$op"
+  done >out
+  [ ! -s out ]
+}
+# Beside much other work the first size may be so slow that the next is left out.
+of_two_sizes || "$mpiexec" -n 2 "$nxrun" --calibrate --threads 1 -o two.yaml >/dev/null 2>&1
+of_two_sizes || "$mpiexec" -n 2 "$nxrun" --calibrate --threads 1 -o two.yaml >/dev/null 2>&1
+of_two_sizes
 report 'two ranks: operators with speeds of their own, in fp32 and bf16' $?
 
 passes 'two hosts' "$mpiexec" -launcher fork -hosts one:1,two:1 -n 2 \
