@@ -15,8 +15,8 @@
 #include "kernels/cpu/attention16_weights.h"
 #include "kernels/cpu/family.h"
 
-/* Query tiles that meet a tile of keys one after another, while it lies in the caches, and tiles of keys whose
- * products with the values are one. */
+/* Query tiles that meet a tile of keys one after another, while it lies in the caches, and tiles of keys
+ * whose products with the values are one. */
 enum { TOGETHER = 4, PIECES = 4 };
 
 /* A thread's memory. w = d / 2 words in a row of d. */
@@ -81,8 +81,8 @@ static void query_begin(const attention_shape *s, const attention_args *a, const
 static void query_flush(const attention_shape *s, const space16 *x, query16 *q) {
   int64_t e = s->e;
   if (q->n_pending == 0) return;
-  tile16_multiply((tile16_product){e, SIDE, PAIRS, x->packed + q->first * e * PAIRS, PAIRS, x->pairs, SIDE, q->across,
-                                   SIDE, q->met, q->n_pending, e * PAIRS, PAIRS * SIDE});
+  tile16_multiply((tile16_product){e, SIDE, PAIRS, x->packed + q->first * e * PAIRS, PAIRS, x->pairs, SIDE,
+                                   q->across, SIDE, q->met, q->n_pending, e * PAIRS, PAIRS * SIDE});
   q->met = true;
   q->n_pending = 0;
 }
@@ -95,8 +95,8 @@ static void query_scale(const attention_shape *s, query16 *q, const float *facto
   }
 }
 
-static void query_meet(const attention_shape *s, const space16 *x, const attention_bend *bend, word_rows k, int64_t t,
-                       query16 *q) {
+static void query_meet(const attention_shape *s, const space16 *x, const attention_bend *bend, word_rows k,
+                       int64_t t, query16 *q) {
   float old[SIDE];
   attention_mask_keys(s, t, &q->mask);
   attention_read read = attention_tile_read(s, q->head, &q->mask);
@@ -115,7 +115,8 @@ static void query_meet(const attention_shape *s, const space16 *x, const attenti
 }
 
 /* A tile of the keys of a head. */
-static word_rows keys_of(const attention_shape *s, const attention_args *a, const space16 *x, int64_t kv, int64_t t) {
+static word_rows keys_of(const attention_shape *s, const attention_args *a, const space16 *x, int64_t kv,
+                         int64_t t) {
   if (attention_key_rows(s, t) < SIDE) return (word_rows){x->k_end, s->d / 2};
   const uint16_t *from = (const uint16_t *)a->k + (kv * s->n_keys + t * SIDE) * s->d;
   return (word_rows){(const uint32_t *)(const void *)from, s->d / 2};
@@ -158,7 +159,8 @@ static void forward_tiles(const attention_shape *s, const attention_args *a, con
   for (int64_t i = 0; i < n; i++) query_finish(s, a, &queries[i]);
 }
 
-/* The keys and values of a head: values as left sides of their transposes, and the last tile of keys padded. */
+/* The keys and values of a head: values as left sides of their transposes, and the last tile of keys padded.
+ */
 static void head_pack(const attention_shape *s, const attention_args *a, const space16 *x, int64_t kv) {
   for (int64_t t = 0; t < s->n_key_tiles; t++) {
     int64_t start = (kv * s->n_keys + t * SIDE) * s->e;

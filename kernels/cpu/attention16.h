@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts of attention16.c and attention16_grad.c: tiles of SIDE rows of bf16 made into the left and right sides
- * that tile16.h reads.
+/* Layouts of attention16.c and attention16_grad.c: tiles of SIDE rows of bf16 made into the left and right
+ * sides that tile16.h reads.
  *
  * With w = d / 2 words in a row of d (of values d is e): *across* is the transpose as a right side [w, SIDE],
- * *paired* the rows as a right side [PAIRS, d], in whose words rows 16 apart stand, *transposed* the transpose as a left side [d, PAIRS]. Rows
- * lie where they are, or in a padded copy at the end of the sequence. */
+ * *paired* the rows as a right side [PAIRS, d], in whose words rows 16 apart stand, *transposed* the
+ * transpose as a left side [d, PAIRS]. Rows lie where they are, or in a padded copy at the end of the
+ * sequence. */
 #ifndef CPU_ATTENTION16_H
 #define CPU_ATTENTION16_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of attention16.c, whose head has its products. Query tiles go together: while a tile of keys lies in
- * the caches, those that read it leave their weights and slopes side by side, and its dv and dk are summed over all of
- * them in one product each. */
+/* The gradient of attention16.c, whose head has its products. Query tiles go together: while a tile of keys
+ * lies in the caches, those that read it leave their weights and slopes side by side, and its dv and dk are
+ * summed over all of them in one product each. */
 #include "kernels/cpu/attention16_weights.h"
 #include "kernels/cpu/family.h"
 
@@ -90,10 +90,12 @@ static int64_t query_start(const attention_shape *s, const query16 *q) {
 }
 
 /* Sums of dout x o, and lse. */
-static void query_sums(const attention_shape *s, const attention_args *a, int64_t start, int64_t n, query16 *q) {
+static void query_sums(const attention_shape *s, const attention_args *a, int64_t start, int64_t n,
+                       query16 *q) {
   int64_t row = s->n_heads * s->e;
   for (int64_t i = 0; i < SIDE; i++) {
-    const uint16_t *dout = (const uint16_t *)a->dout + start + i * row, *o = (const uint16_t *)a->o + start + i * row;
+    const uint16_t *dout = (const uint16_t *)a->dout + start + i * row,
+                   *o = (const uint16_t *)a->o + start + i * row;
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < (i < n ? s->e : 0); j++)
@@ -129,23 +131,23 @@ typedef struct key_tile {
 } key_tile;
 
 /* Whether it reads any key of the tile; then its weights and slopes lie in their place, and dq' has grown. */
-static bool query_meet(const attention_shape *s, const space16 *x, const attention_bend *bend, const key_tile *keys,
-                       int64_t index, query16 *q) {
+static bool query_meet(const attention_shape *s, const space16 *x, const attention_bend *bend,
+                       const key_tile *keys, int64_t index, query16 *q) {
   if (keys->t < q->begin || keys->t >= q->end) return false;
   attention_mask_keys(s, keys->t, &q->mask);
   attention_read read = attention_tile_read(s, q->head, &q->mask);
   if (read == READ_NOTHING) return false;
-  tile16_multiply((tile16_product){SIDE, SIDE, s->d / 2, keys->k.words, keys->k.row, q->q_across, SIDE, x->score,
-                                   SIDE, false});
-  tile16_multiply((tile16_product){SIDE, SIDE, s->e / 2, keys->v.words, keys->v.row, q->do_across, SIDE, x->slope,
-                                   SIDE, false});
+  tile16_multiply((tile16_product){SIDE, SIDE, s->d / 2, keys->k.words, keys->k.row, q->q_across, SIDE,
+                                   x->score, SIDE, false});
+  tile16_multiply((tile16_product){SIDE, SIDE, s->e / 2, keys->v.words, keys->v.row, q->do_across, SIDE,
+                                   x->slope, SIDE, false});
   if (s->threshold) draw_square(s, q->batch, q->head, &q->mask, x->words);
   square_bend(s, bend, &q->mask, q->head, read, x->score);
   int64_t at = index * SIDE * PAIRS;
-  weights_slopes(s, x->score, x->slope, x->words, &q->sums, &q->mask, bend, x->weight_rows + at, x->slope_rows + at,
-                 x->pairs);
-  tile16_multiply((tile16_product){s->d, SIDE, PAIRS, x->packed + keys->t * s->d * PAIRS, PAIRS, x->pairs, SIDE,
-                                   q->across, SIDE, q->met});
+  weights_slopes(s, x->score, x->slope, x->words, &q->sums, &q->mask, bend, x->weight_rows + at,
+                 x->slope_rows + at, x->pairs);
+  tile16_multiply((tile16_product){s->d, SIDE, PAIRS, x->packed + keys->t * s->d * PAIRS, PAIRS, x->pairs,
+                                   SIDE, q->across, SIDE, q->met});
   q->met = true;
   return true;
 }
@@ -154,10 +156,11 @@ static bool query_meet(const attention_shape *s, const space16 *x, const attenti
 static void keys_add(const attention_shape *s, const space16 *x, int64_t t, int64_t first, int64_t n) {
   int64_t d = s->d, e = s->e, at = first * SIDE * PAIRS;
   if (n == 0) return;
-  tile16_multiply((tile16_product){SIDE, e, PAIRS, x->weight_rows + at, PAIRS, x->do_pairs + first * PAIRS * e, e,
-                                   x->dv + t * SIDE * e, e, true, n, SIDE * PAIRS, PAIRS * e});
-  tile16_multiply((tile16_product){SIDE, d, PAIRS, x->slope_rows + at, PAIRS, x->q_pairs + first * PAIRS * d, d,
-                                   x->dk + t * SIDE * d, d, true, n, SIDE * PAIRS, PAIRS * d});
+  tile16_multiply((tile16_product){SIDE, e, PAIRS, x->weight_rows + at, PAIRS,
+                                   x->do_pairs + first * PAIRS * e, e, x->dv + t * SIDE * e, e, true, n,
+                                   SIDE * PAIRS, PAIRS * e});
+  tile16_multiply((tile16_product){SIDE, d, PAIRS, x->slope_rows + at, PAIRS, x->q_pairs + first * PAIRS * d,
+                                   d, x->dk + t * SIDE * d, d, true, n, SIDE * PAIRS, PAIRS * d});
 }
 
 static void query_finish(const attention_shape *s, const attention_args *a, query16 *q) {
@@ -181,7 +184,8 @@ static void backward_tiles(const attention_shape *s, const attention_args *a, co
     if (queries[i].end > end) end = queries[i].end;
   }
   for (int64_t t = begin; t < end; t++) {
-    const key_tile keys = {t, key_rows(s, a->k, s->d, kv, t, x->k_end), key_rows(s, a->v, s->e, kv, t, x->v_end)};
+    const key_tile keys = {t, key_rows(s, a->k, s->d, kv, t, x->k_end),
+                           key_rows(s, a->v, s->e, kv, t, x->v_end)};
     int64_t first = 0;
     for (int64_t i = 0; i < n; i++) {
       if (query_meet(s, x, &bend, &keys, i, &queries[i])) continue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vector work of attention16.c on a tile of scores, [keys, queries]: what the softmax and its gradient make of
- * them, rounded to bf16 in the layouts that the products read.
+/* The vector work of attention16.c on a tile of scores, [keys, queries]: what the softmax and its gradient
+ * make of them, rounded to bf16 in the layouts that the products read.
  *
- * A weight is 2 to the power of what a score stands above the base of its query. The base is a score that was the
- * largest once: it follows only where one stands more than SLACK powers of two above it, so that what is summed is
- * seldom scaled. Bits of a query's results hang on its own scores alone. */
+ * A weight is 2 to the power of what a score stands above the base of its query. The base is a score that was
+ * the largest once: it follows only where one stands more than SLACK powers of two above it, so that what is
+ * summed is seldom scaled. Bits of a query's results hang on its own scores alone. */
 #ifndef CPU_ATTENTION16_WEIGHTS_H
 #define CPU_ATTENTION16_WEIGHTS_H
 
@@ -12,9 +12,9 @@
 
 enum { COLUMNS = SIDE / 16, SLACK = 8 };
 
-/* 2^x for finite x < 127, within 3e-6 of it, a thousandth of what rounding to bf16 does, and less than 2^-125 below
- * -126: a polynomial of degree 4 for 2^r on |r| <= 1/2; 1 of 0, NaN of NaN. Beside tiles a core shifts, and multiplies
- * vectors, half as fast as it adds and permutes them: there it scales by one instruction. */
+/* 2^x for finite x < 127, within 3e-6 of it, a thousandth of what rounding to bf16 does, and less than 2^-125
+ * below -126: a polynomial of degree 4 for 2^r on |r| <= 1/2; 1 of 0, NaN of NaN. Beside tiles a core shifts,
+ * and multiplies vectors, half as fast as it adds and permutes them: there it scales by one instruction. */
 static inline __m512 weights_exp2(__m512 x) {
   const __m512 whole = _mm512_set1_ps(vec_whole);
 #ifndef CPU_AMX
@@ -46,7 +46,8 @@ static inline __m512i weights_rounded(__m512 x) {
 
 /* Upper halves as words, the first in the low half. */
 static inline __m512i weights_pair(__m512i low, __m512i high) {
-  const __m512i upper = _mm512_broadcast_i32x4(_mm_setr_epi8(2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15));
+  const __m512i upper =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15));
   return _mm512_mask_shuffle_epi8(high, UINT64_C(0x3333333333333333), low, upper);
 }
 
@@ -71,14 +72,16 @@ static inline __attribute__((always_inline)) void weights_max(const float *score
   for (int c = 0; c < COLUMNS; c++) max[c] = _mm512_max_ps(other[c], max[c]);
 }
 
-/* Raises bases that a tile's largest scores stand too far above; scores of blocks that are not read are no bases.
- * Returns whether any was raised; `old` becomes the factor of everything before. */
+/* Raises bases that a tile's largest scores stand too far above; scores of blocks that are not read are no
+ * bases. Returns whether any was raised; `old` becomes the factor of everything before. */
 static inline bool weights_raise(const __m512 max[COLUMNS], float scale2, square_run *run, float *old) {
-  const __m512 none = _mm512_set1_ps(-INFINITY), least = _mm512_set1_ps(-1e29F), factor = _mm512_set1_ps(scale2);
+  const __m512 none = _mm512_set1_ps(-INFINITY), least = _mm512_set1_ps(-1e29F),
+               factor = _mm512_set1_ps(scale2);
   __mmask16 raised[COLUMNS], any = 0;
 #pragma GCC unroll 4
   for (int c = 0; c < COLUMNS; c++) {
-    __m512 base = _mm512_load_ps(run->max + 16 * c), above = _mm512_mul_ps(_mm512_sub_ps(max[c], base), factor);
+    __m512 base = _mm512_load_ps(run->max + 16 * c),
+           above = _mm512_mul_ps(_mm512_sub_ps(max[c], base), factor);
     raised[c] = _mm512_cmp_ps_mask(above, _mm512_set1_ps(SLACK), _CMP_GT_OQ);
     raised[c] |= _mm512_cmp_ps_mask(base, none, _CMP_EQ_OQ);
     raised[c] &= _mm512_cmp_ps_mask(max[c], least, _CMP_GT_OQ);
@@ -175,8 +178,8 @@ typedef struct weights_form {
  * multiplied to. */
 static inline __attribute__((always_inline)) weights_slope
 weights_slope_of(const weights_form *f, const float *score, const float *slope, const uint32_t *words,
-                 const square_queries *q, const attention_mask *mask, const bool whole, const bool bent, int i,
-                 int key) {
+                 const square_queries *q, const attention_mask *mask, const bool whole, const bool bent,
+                 int i, int key) {
   int at = key * SIDE + i;
   __m512 scores = _mm512_load_ps(score + at), gradient = _mm512_load_ps(slope + at);
   __m512 x = _mm512_fmsub_ps(scores, _mm512_set1_ps(f->scale2), _mm512_load_ps(q->lse2 + i));
@@ -196,8 +199,8 @@ weights_slope_of(const weights_form *f, const float *score, const float *slope, 
   return (weights_slope){kept, _mm512_mul_ps(weight, gradient)};
 }
 
-/* Weights and slopes of a tile as rows of keys, a query and the sixteenth behind it in a word (rows_paired), and
- * slopes in pairs of keys too. */
+/* Weights and slopes of a tile as rows of keys, a query and the sixteenth behind it in a word (rows_paired),
+ * and slopes in pairs of keys too. */
 static inline __attribute__((always_inline)) void
 weights_slopes_as(const weights_form *f, const float *score, const float *slope, const uint32_t *words,
                   const square_queries *q, const attention_mask *mask, const bool whole, const bool bent,

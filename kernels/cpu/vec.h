@@ -197,12 +197,13 @@ static inline float vec_exp2_weight(float x) {
   return x >= -126.0F ? y : 0.0F > x ? 0.0F : x;
 }
 
-/* ln x within 1 ulp (Cephes' polynomial for ln(1 + f), sqrt(1/2) <= 1 + f < sqrt(2)); minus infinity of 0 and of
- * denormals, NaN of what is negative and of NaN. */
+/* ln x within 1 ulp (Cephes' polynomial for ln(1 + f), sqrt(1/2) <= 1 + f < sqrt(2)); minus infinity of 0 and
+ * of denormals, NaN of what is negative and of NaN. */
 static inline float vec_log(float x) {
   const uint32_t root = UINT32_C(0x3F3504F3);
   uint32_t bits = vec_bits(x) - root;
-  float n = (float)((int32_t)bits >> 23), f = vec_float((bits & UINT32_C(0x007FFFFF)) + root) - 1.0F, z = f * f;
+  float n = (float)((int32_t)bits >> 23), f = vec_float((bits & UINT32_C(0x007FFFFF)) + root) - 1.0F,
+        z = f * f;
   float p = 7.0376836292e-2F;
   p = p * f - 1.1514610310e-1F;
   p = p * f + 1.1676998740e-1F;

@@ -29,8 +29,8 @@ static float wide(uint16_t x) {
   return value;
 }
 
-/* Fills a and b as whole numbers and in the layouts of tile16.h, multiplies both ways, and compares; k in as many
- * pieces. */
+/* Fills a and b as whole numbers and in the layouts of tile16.h, multiplies both ways, and compares; k in as
+ * many pieces. */
 static void check_product(int64_t m, int64_t n, int64_t k, int64_t slack, bool accumulate, int64_t n_pieces) {
   int64_t a_row = k / 2 + slack, b_row = n + slack, c_row = n + 2 * slack;
   int *a = calloc((size_t)(m * k), sizeof *a), *b = calloc((size_t)(k * n), sizeof *b);
@@ -43,8 +43,8 @@ static void check_product(int64_t m, int64_t n, int64_t k, int64_t slack, bool a
   tile16_begin();
   int64_t k2 = k / 2 / (n_pieces ? n_pieces : 1);
   tile16_multiply((tile16_product){m, n, k2, (const uint32_t *)(const void *)a_words, a_row,
-                                   (const uint32_t *)(const void *)b_words, b_row, c, c_row, accumulate, n_pieces, k2,
-                                   k2 * b_row});
+                                   (const uint32_t *)(const void *)b_words, b_row, c, c_row, accumulate,
+                                   n_pieces, k2, k2 * b_row});
   tile16_end();
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < c_row; j++) {
