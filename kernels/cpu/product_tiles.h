@@ -106,26 +106,25 @@ typedef struct ending {
 
 typedef struct work {
   const block *b;
-  place from;      /* what sums begin with */
+  bool adds;       /* to c as it is */
   int64_t n_steps; /* of k */
   ending ending;
 } work;
 
 static inline __attribute__((always_inline)) void rows_end(const work *w, int64_t end, const bool adds,
-                                                           const bool from_narrow, const bool to_narrow) {
+                                                           const bool narrow) {
   const block *b = w->b;
   const ending *e = &w->ending;
-  const place from = place_at(w->from, e->row, e->column), to = place_at(b->c, e->row, e->column),
-              bias = place_at(b->bias, 0, e->column);
+  const place c = place_at(b->c, e->row, e->column), bias = place_at(b->bias, 0, e->column);
   const those_there there = columns_there(b->n_columns - e->column);
   pair added = {_mm512_setzero_ps(), _mm512_setzero_ps()};
   if (b->last && bias.data) added = read_pair(bias.data, there, bias.narrow);
   for (int64_t i = e->n_done; i < end; i++) {
     const float *sums = e->sums + i * WIDTH;
+    char *at = c.data + i * c.stride * (narrow ? 2 : 4);
     pair sum = pair_add((pair){_mm512_load_ps(sums), _mm512_load_ps(sums + LANES)}, added);
-    if (adds)
-      sum = pair_add(sum, read_pair(from.data + i * from.stride * (from_narrow ? 2 : 4), there, from_narrow));
-    write_pair(to.data + i * to.stride * (to_narrow ? 2 : 4), there, sum, to_narrow, b->thread->streams);
+    if (adds) sum = pair_add(sum, read_pair(at, there, narrow));
+    write_pair(at, there, sum, narrow, b->thread->streams);
   }
 }
 
@@ -133,11 +132,11 @@ static void end_some(work *w, int64_t n_rows) {
   ending *e = &w->ending;
   int64_t end = at_most(e->n_done + n_rows, e->n_rows);
   if (end == e->n_done) return;
-  switch ((w->from.data != NULL) * 2 + w->b->c.narrow) {
-  case 0: rows_end(w, end, false, false, false); break;
-  case 1: rows_end(w, end, false, false, true); break;
-  case 2: rows_end(w, end, true, false, false); break;
-  default: rows_end(w, end, true, true, true);
+  switch (w->adds * 2 + w->b->c.narrow) {
+  case 0: rows_end(w, end, false, false); break;
+  case 1: rows_end(w, end, false, true); break;
+  case 2: rows_end(w, end, true, false); break;
+  default: rows_end(w, end, true, true);
   }
   e->n_done = end;
 }
@@ -214,8 +213,7 @@ static void panel_run(work *w, int64_t row, int64_t end, int64_t column) {
 static void block_run(const block *b) {
   const product_thread *t = b->thread;
   int64_t n_steps = (b->n_words + STEP - 1) / STEP;
-  bool adds = t->form->accumulate || !(b->first || b->kept.data);
-  work w = {.b = b, .from = adds ? b->c : (place){0}, .n_steps = n_steps};
+  work w = {.b = b, .adds = t->form->accumulate || !(b->first || b->kept.data), .n_steps = n_steps};
   tile16_begin();
   for (int64_t row = 0; row < b->n_rows; row += BLOCK_M) {
     int64_t end = at_most(b->n_rows, row + BLOCK_M);
@@ -229,6 +227,7 @@ static void block_run(const block *b) {
     end_some(&w, ROWS);
   }
   tile16_end();
+  if (t->streams) _mm_sfence(); /* what went past the caches is there before other threads read it */
 }
 
 #endif
