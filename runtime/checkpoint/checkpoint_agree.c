@@ -19,7 +19,8 @@ static double decay_of(const json_t *settings) {
 /* Whether the setting says a part of the schedule that another value of it changes. */
 static bool is_scheduled(const char *path, bool same_decay) {
   static const char *const others[] = {"optimizer.lr", "optimizer.weight_decay",
-                                       "optimizer.start_weight_decay", "optimizer.weight_decay_growth"};
+                                       "optimizer.start_weight_decay", "optimizer.weight_decay_growth",
+                                       "optimizer.weight_decay_steps"};
   if (strcmp(path, "schedule.max_steps") == 0 || strcmp(path, "schedule.constant_steps") == 0)
     return !same_decay;
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)

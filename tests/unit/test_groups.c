@@ -162,6 +162,32 @@ static void weight_decay_grows(void **state) {
   program_end(&c);
 }
 
+/* Of a batch that grows, in sequences; the steps that it grows in need not be whole. */
+static void weight_decay_grows_in_steps_of_its_own(void **state) {
+  (void)state;
+#define GROWS \
+  "optimizer.start_weight_decay=0.01 optimizer.weight_decay=0.1 optimizer.weight_decay_growth=cosine " \
+  "optimizer.weight_decay_steps=20.5 schedule.max_steps=40"
+  static const struct {
+    const char *changes;
+    double span;
+    int64_t behind;
+  } cases[] = {{GROWS, 20.5, 21},
+               {GROWS " batch.global=4 batch.growth=[2@0,4@8] schedule.clock=samples", 82, 83}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    program_case c = program_settings(cases[i].changes);
+    const nxc_learning_rate decay = nxc_optimizer_read(c.settings).weight_decay;
+    assert_int_equal(decay.n_segments, 2);
+    assert_true(decay.segments[0].span == cases[i].span);
+    assert_int_equal(decay.segments[1].first, cases[i].behind);
+    assert_true(fabs(nxc_learning_rate_at(&decay, 0) - 0.01) < 1e-15);
+    assert_true(fabs(nxc_learning_rate_at(&decay, cases[i].behind - 1) - 0.1) < 1e-3);
+    assert_true(nxc_learning_rate_at(&decay, 10 * cases[i].behind) == 0.1);
+    program_end(&c);
+  }
+#undef GROWS
+}
+
 static void odd_patterns_are_found(void **state) {
   (void)state;
   static const struct {
@@ -188,6 +214,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(norms_and_biases_are_not_decayed), cmocka_unit_test(embeddings_have_their_own_rate),
       cmocka_unit_test(patterns_make_groups),             cmocka_unit_test(weight_decay_grows),
+      cmocka_unit_test(weight_decay_grows_in_steps_of_its_own),
       cmocka_unit_test(odd_patterns_are_found),           cmocka_unit_test(muon_may_stay_within_a_rank),
       cmocka_unit_test(muon_may_have_learned_positions),  cmocka_unit_test(norms_of_queries_and_keys_may_be_decayed),
   };

@@ -118,17 +118,20 @@ static void read_decoupled(const nxc_settings *s, nxc_optimizer *o) {
   o->decoupled_factor = all > 0 ? lr / all : 1;
 }
 
-/* Weight decay goes from its start to its end over the whole training. */
+/* Weight decay goes from its start to its end, and stays there. */
 static nxc_learning_rate read_weight_decay(const nxc_settings *s) {
   double end = nxc_number(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY);
-  double start = nxc_number_or(s, NX_SETTING_OPTIMIZER_START_WEIGHT_DECAY, end);
-  nx_segment segment = {.kind = NX_SEGMENT_CONSTANT, .every = 1, .span = 1, .from = end, .to = end};
-  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "linear")) segment.kind = NX_SEGMENT_LINEAR;
-  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "cosine")) segment.kind = NX_SEGMENT_COSINE;
-  int64_t steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 1), unit = nxc_learning_rate_unit(s);
-  if (segment.kind != NX_SEGMENT_CONSTANT)
-    segment.from = start, segment.span = (double)(steps > 0 ? steps : 1) * (double)unit;
-  return (nxc_learning_rate){.segments = {segment}, .n_segments = 1, .by_samples = unit > 1};
+  nx_segment whole = {.kind = NX_SEGMENT_CONSTANT, .every = 1, .span = 1, .from = end, .to = end}, growth = whole;
+  double steps = nxc_number_or(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_STEPS,
+                               (double)nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 1));
+  int64_t unit = nxc_learning_rate_unit(s);
+  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "linear")) growth.kind = NX_SEGMENT_LINEAR;
+  if (nxc_is(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_GROWTH, "cosine")) growth.kind = NX_SEGMENT_COSINE;
+  if (growth.kind == NX_SEGMENT_CONSTANT) return (nxc_learning_rate){.segments = {whole}, .n_segments = 1};
+  growth.from = nxc_number_or(s, NX_SETTING_OPTIMIZER_START_WEIGHT_DECAY, end);
+  growth.span = (steps > 0 ? steps : 1) * (double)unit;
+  whole.first = (int64_t)floor(growth.span) + 1, whole.origin = (double)whole.first;
+  return (nxc_learning_rate){.segments = {growth, whole}, .n_segments = 2, .by_samples = unit > 1};
 }
 
 nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
