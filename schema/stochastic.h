@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stochastic rounding to bf16: up or down, with the odds that keep the mean.
  *
- * What decides is drawn for the number itself: its bits, the step that stores it, and what it is (0 a
- * parameter, from 1 on its states). So it does not depend on where the number lies: every mesh that makes the
- * same number rounds it alike, and a parameter that a checkpoint has in fp32 becomes the same bf16 again. A
- * number that bf16 has stays as it is. */
+ * What decides is drawn for the number itself: its bits, the gradient that changed it, the step that stores
+ * it, and what it is (0 a parameter, from 1 on its states). So it does not depend on where the number lies:
+ * every mesh that makes the same number rounds it alike. Without the gradient all weights of a norm, which
+ * begin as 1 and take a first step of one length, would be rounded by one draw. Of a copy of what is kept in
+ * fp32 it is left out (0), so that a checkpoint's parameter becomes the same bf16 again; there no rounding
+ * adds to another. A number that bf16 has stays as it is. */
 #ifndef NX_STOCHASTIC_H
 #define NX_STOCHASTIC_H
 
@@ -14,8 +16,15 @@
 /* Away from the keys of dropout, which are numbers of tensors. */
 #define NX_ROUNDING_KEY UINT32_C(0x80000000)
 
-static inline uint32_t nx_stochastic_word(uint64_t seed, uint64_t step, uint32_t what, uint32_t bits) {
-  return nx_philox_draw(seed, NX_ROUNDING_KEY + what, bits, (uint32_t)step, (uint32_t)(step >> 32), 0)
+static inline uint32_t nx_float_bits(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static inline uint32_t nx_stochastic_word(uint64_t seed, uint64_t step, uint32_t what, uint32_t bits,
+                                          uint32_t gradient) {
+  return nx_philox_draw(seed, NX_ROUNDING_KEY + what, bits, (uint32_t)step, (uint32_t)(step >> 32), gradient)
       .word[0];
 }
 
@@ -25,10 +34,10 @@ static inline uint16_t nx_bf16_stochastic(uint32_t bits, uint32_t word) {
   return exponent == 0 || exponent == UINT32_C(0x7F800000) ? nx_bf16_from_bits(bits) : (uint16_t)moved;
 }
 
-static inline uint16_t nx_bf16_from_drawn(float value, uint64_t seed, uint64_t step, uint32_t what) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return nx_bf16_stochastic(bits, nx_stochastic_word(seed, step, what, bits));
+static inline uint16_t nx_bf16_from_drawn(float value, uint64_t seed, uint64_t step, uint32_t what,
+                                          float gradient) {
+  uint32_t bits = nx_float_bits(value);
+  return nx_bf16_stochastic(bits, nx_stochastic_word(seed, step, what, bits, nx_float_bits(gradient)));
 }
 
 #endif

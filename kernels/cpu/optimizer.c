@@ -38,9 +38,9 @@ typedef struct update {
   nx_dtype g_type;
 } update;
 
-/* A chunk as it is stored: of p (`what` is 0), of a state, or of the copy of p. */
+/* A chunk as it is stored: of p (`what` is 0), of a state, or of the copy of p, to which gradients are 0. */
 static void store_chunk(const update *u, const array *to, uint32_t what, int64_t start, int64_t count,
-                        const float *row) {
+                        const float *row, const float *gradients) {
   if (!u->step.stochastic || to->type != NX_bf16) {
     vec_copy(to->at, to->type, start, row, NX_f32, 0, count);
     return;
@@ -49,7 +49,8 @@ static void store_chunk(const update *u, const array *to, uint32_t what, int64_t
   uint64_t seed = u->step.seed, step = (uint64_t)u->step.count;
 #pragma omp simd
   for (int64_t i = 0; i < count; i++)
-    y[i] = nx_bf16_stochastic(vec_bits(row[i]), nx_stochastic_word(seed, step, what, vec_bits(row[i])));
+    y[i] = nx_bf16_stochastic(
+        vec_bits(row[i]), nx_stochastic_word(seed, step, what, vec_bits(row[i]), vec_bits(gradients[i])));
 }
 
 static void update_chunk(const update *u, int64_t start, int64_t count) {
@@ -58,10 +59,12 @@ static void update_chunk(const update *u, int64_t start, int64_t count) {
   uint32_t n_kept = 1 + u->step.n_states;
   for (uint32_t k = 0; k < n_kept; k++)
     rows[k] = (float *)vec_read(u->kept[k].at, u->kept[k].type, start, count, buffers[k]);
-  u->rule(&u->step, rows[0], rows + 1, vec_read(u->g, u->g_type, start, count, g_buffer), count);
+  static const vec_buffer none;
+  const float *gradients = vec_read(u->g, u->g_type, start, count, g_buffer);
+  u->rule(&u->step, rows[0], rows + 1, gradients, count);
   for (uint32_t k = 0; k < n_kept; k++)
-    if (u->kept[k].type != NX_f32) store_chunk(u, &u->kept[k], k, start, count, rows[k]);
-  if (u->copy.at) store_chunk(u, &u->copy, 0, start, count, rows[0]);
+    if (u->kept[k].type != NX_f32) store_chunk(u, &u->kept[k], k, start, count, rows[k], gradients);
+  if (u->copy.at) store_chunk(u, &u->copy, 0, start, count, rows[0], none);
 }
 
 static void run_element(const nxk_kernel *kernel, const nxk_frame *frame, element_rule *rule) {

@@ -9,16 +9,17 @@ typedef void element_rule(const rule_step *step, real *restrict p, real *const *
 
 enum { CHUNK = 256 };
 
-/* Of p (`what` is 0), of a state, or of the copy of p. */
+/* Of p (`what` is 0), of a state, or of the copy of p, which has no gradients. */
 static void store_row(const rule_step *step, const ref_operand *to, uint32_t what, int64_t start, int64_t n,
-                      const double *row) {
+                      const double *row, const double *gradients) {
   if (!step->stochastic || to->dtype != NX_bf16) {
     ref_store_row(to, start, n, row);
     return;
   }
   for (int64_t i = 0; i < n; i++)
     ((uint16_t *)to->data)[start + i] =
-        nx_bf16_from_drawn((float)row[i], step->seed, (uint64_t)step->count, what);
+        nx_bf16_from_drawn((float)row[i], step->seed, (uint64_t)step->count, what,
+                           gradients ? (float)gradients[i] : 0);
 }
 
 static void run_element(const ref_call *call, element_rule *rule) {
@@ -36,9 +37,9 @@ static void run_element(const ref_call *call, element_rule *rule) {
     ref_load_row(&g, start, 1, n, gradients);
     for (uint32_t k = 0; k < n_kept; k++) ref_load_row(&kept[k], start, 1, n, rows[k]);
     rule(&step, rows[0], states, gradients, n);
-    for (uint32_t k = 0; k < n_kept; k++) store_row(&step, &kept[k], k, start, n, rows[k]);
+    for (uint32_t k = 0; k < n_kept; k++) store_row(&step, &kept[k], k, start, n, rows[k], gradients);
     ref_load_row(&kept[0], start, 1, n, rows[0]);
-    if (copy.data) store_row(&step, &copy, 0, start, n, rows[0]);
+    if (copy.data) store_row(&step, &copy, 0, start, n, rows[0], NULL);
   }
 }
 

@@ -123,7 +123,7 @@ void nxr_pieces_put_floats(const nxr_pieces *pieces, nx_dtype dtype, const nxr_s
 static void put_drawn(const nxr_pieces *pieces, const nxr_span *span, const float *values, void *room) {
   uint16_t *rounded = room;
   for (int64_t i = 0; i < span->n; i++)
-    rounded[i] = nx_bf16_from_drawn(values[i], pieces->plan->run->seed, pieces->step, 0);
+    rounded[i] = nx_bf16_from_drawn(values[i], pieces->plan->run->seed, pieces->step, 0, 0);
   nxr_pieces_put(pieces, NX_bf16, span, rounded);
 }
 

@@ -40,8 +40,8 @@ static void draws_are_even(void **state) {
     uint32_t n_up = 0, n_as_before = 0;
     for (uint32_t i = 0; i < N; i++) {
       uint32_t bits = bits_of(0.5F) + (i << 16) % (1 << 23) + 21845 + i % 3;
-      uint16_t now = nx_bf16_stochastic(bits, nx_stochastic_word(7, 1 + i / 128, what, bits));
-      uint16_t next = nx_bf16_stochastic(bits, nx_stochastic_word(7, 2 + i / 128, what, bits));
+      uint16_t now = nx_bf16_stochastic(bits, nx_stochastic_word(7, 1 + i / 128, what, bits, 0));
+      uint16_t next = nx_bf16_stochastic(bits, nx_stochastic_word(7, 2 + i / 128, what, bits, 0));
       n_up += now != bits >> 16;
       n_as_before += now == next;
     }
@@ -50,11 +50,22 @@ static void draws_are_even(void **state) {
   }
 }
 
+/* One number at one step, a third of the way, for gradients next to each other. */
+static void equal_numbers_have_draws_of_their_own(void **state) {
+  (void)state;
+  enum { N = 30000 };
+  uint32_t n_up = 0, bits = bits_of(0.5F) + 21845;
+  for (uint32_t i = 0; i < N; i++)
+    n_up += nx_bf16_stochastic(bits, nx_stochastic_word(7, 1, 0, bits, bits_of(1e-3F) + i)) != bits >> 16;
+  assert_true(fabs(n_up - N / 3.0) < 5 * sqrt(N * 2.0 / 9));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_mean_of_all_draws_is_the_number),
       cmocka_unit_test(what_bf16_has_stays),
       cmocka_unit_test(draws_are_even),
+      cmocka_unit_test(equal_numbers_have_draws_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,16 +58,16 @@ kernel void update_step(OPERANDS) {
 }
 
 /* `what`: 0 a parameter, from 1 on its states. */
-#define KEEP(SET, type, what, i, value) \
+#define KEEP(SET, type, what, i, value, gradient) \
   if (call.stochastic && (type) == NX_bf16) \
-    SET##_BITS(i, nx_bf16_from_drawn(value, call.seed, (ulong)step.count, what)); \
+    SET##_BITS(i, nx_bf16_from_drawn(value, call.seed, (ulong)step.count, what, gradient)); \
   else SET(i, value)
 
-#define KEEP_RUN(SET, type, what, value) \
+#define KEEP_RUN(SET, type, what, value, gradient) \
   if (n == WIDTH) \
-    for (int k = 0; k < WIDTH; k++) { KEEP(SET, type, what, first + k, value); } \
+    for (int k = 0; k < WIDTH; k++) { KEEP(SET, type, what, first + k, value, gradient); } \
   else \
-    for (int k = 0; k < n; k++) { KEEP(SET, type, what, first + k, value); }
+    for (int k = 0; k < n; k++) { KEEP(SET, type, what, first + k, value, gradient); }
 
 kernel void update(OPERANDS) {
   rule_step step = *(global const rule_step *)scratch;
@@ -106,21 +106,21 @@ kernel void update(OPERANDS) {
     STORE_WIDE(X4_WIDE(first, end), states[3]);
 #endif
     RULE(&step, p, rows, gradients, WIDTH);
-    KEEP_RUN(SET_Y0, TYPE_X0, 0, p[k])
+    KEEP_RUN(SET_Y0, TYPE_X0, 0, p[k], gradients[k])
 #if N_STATES > 0
-    KEEP_RUN(SET_Y1, TYPE_X1, 1, states[0][k])
+    KEEP_RUN(SET_Y1, TYPE_X1, 1, states[0][k], gradients[k])
 #endif
 #if N_STATES > 1
-    KEEP_RUN(SET_Y2, TYPE_X2, 2, states[1][k])
+    KEEP_RUN(SET_Y2, TYPE_X2, 2, states[1][k], gradients[k])
 #endif
 #if N_STATES > 2
-    KEEP_RUN(SET_Y3, TYPE_X3, 3, states[2][k])
+    KEEP_RUN(SET_Y3, TYPE_X3, 3, states[2][k], gradients[k])
 #endif
 #if N_STATES > 3
-    KEEP_RUN(SET_Y4, TYPE_X4, 4, states[3][k])
+    KEEP_RUN(SET_Y4, TYPE_X4, 4, states[3][k], gradients[k])
 #endif
 #ifdef SET_COPY
-    KEEP_RUN(SET_COPY, TYPE_COPY, 0, Y0(first + k))
+    KEEP_RUN(SET_COPY, TYPE_COPY, 0, Y0(first + k), 0)
 #endif
   }
 }
