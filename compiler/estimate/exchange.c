@@ -50,19 +50,18 @@ static double once_s(const nxc_link *link) {
   return link->start_s + link->latency_s;
 }
 
-/* Share of the copies of a row that leave for other domains, on average. */
-static double share_far(double domains, double copies) {
-  double other = 1 - pow(1 - 1 / domains, copies); /* that a given domain gets the row */
-  return (domains - 1) * other / copies;
+double nxc_places_of(double places, double copies) {
+  return places * (1 - pow(1 - 1 / places, copies)) / copies;
 }
 
 double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double bytes, double copies) {
   if (group.size <= 1 || bytes <= 0) return 0;
   double near = members_near(machine, group), domains = ceil(group.size / near);
-  double inside = bytes * (near - 1) / near / rate(&machine->inside, bytes) + once_s(&machine->inside);
+  double inside = bytes * nxc_places_of(group.size, copies) * (near - 1) / near / rate(&machine->inside, bytes) +
+                  once_s(&machine->inside);
   if (domains <= 1) return inside;
-  return inside + bytes * share_far(domains, copies) / rate(&machine->between, bytes) +
-         once_s(&machine->between);
+  double far = bytes * nxc_places_of(domains, copies) * (domains - 1) / domains;
+  return inside + far / rate(&machine->between, bytes) + once_s(&machine->between);
 }
 
 double nxc_send_s(const nxc_machine *machine, nxc_ranks group, double bytes) {

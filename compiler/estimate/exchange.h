@@ -15,8 +15,10 @@ typedef struct nxc_ranks {
 
 /* A ring's gather of `bytes` in all, or its scattered sum; an all-reduce is both. */
 double nxc_gather_s(const nxc_machine *machine, nxc_ranks group, double bytes);
-/* Each rank has `bytes` and sends an equal part of them to each; they are `copies` of the same rows for as
- * many ranks, and a row goes once to a domain, where it is copied on (DeepEP and its like). */
+/* Of so many places those that get one of the copies of a row, a share of the copies, on average. */
+double nxc_places_of(double places, double copies);
+/* Each rank has `bytes` and sends an equal part of them to each. Where they are `copies` of the same rows, a
+ * row goes once to a domain, and once to each rank there. */
 double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double bytes, double copies);
 /* To the next of the group. */
 double nxc_send_s(const nxc_machine *machine, nxc_ranks group, double bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/estimate/layer_time.h"
 
-#include "compiler/estimate/product.h"
+#include "compiler/estimate/layer_products.h"
 
 #include <math.h>
 
@@ -37,75 +37,14 @@ double nxc_exposed_s(const nxc_clock *c, double exchange_s, double work_s) {
          c->device->collective_units / c->device->units * fmin(exchange_s, work_s);
 }
 
-/* ---- products ---- */
-
-/* Bytes that an element of a weight's gradient moves: it is read and written where products sum
- * micro-batches, and only written where it goes to the ranks that own it, or an operator of its own sums. */
-static double gradient_bytes(const nxc_clock *c) {
-  return c->z->zero >= 2 || c->traits.sum_bytes > 0 ? 2 : 2 * c->z->grad_bytes;
-}
-
-/* What an fp8 product reads is cast to it, by rows and by columns, with a scale: inputs and weights forward,
- * gradients of the result and weights backward. */
-static void add_casts(const nxc_clock *c, nxc_passes *p, double m, double n, double k, double count) {
-  if (c->z->fp8 == 0) return;
-  double weights = c->traits.casts_weights * n * k,
-         passes_s = c->traits.cast_passes * nxc_moved_s(c->device, 2);
-  p->forward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * k + weights);
-  p->backward.parts[NXC_SPENT_POINTWISE] += passes_s * count * (m * n + weights);
-}
-
-static void add_weights(const nxc_clock *c, nxc_passes *p, const nxc_product *weight) {
-  double seconds = c->z->trained == 1 ? nxc_product_s(c->device, weight) : 0;
-  double summed = c->z->trained * c->traits.sum_bytes * weight->m * weight->n * weight->count;
-  p->backward.parts[NXC_SPENT_PRODUCTS] += seconds;
-  p->backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, summed);
-  p->backward.weights_s += seconds;
-}
-
-/* y[m, n] = x[m, k] w: forward, then the gradients of x and of w; `count` of them in one kernel. */
-static void add_product(const nxc_clock *c, nxc_passes *p, double m, double n, double k, double count) {
-  const nxc_product forward = {m, n, k, count, 2, c->z->fp8 > 0}, input = {m, k, n, count, 2, c->z->fp8 > 0};
-  const nxc_product weight = {n, k, m, count, gradient_bytes(c), c->z->fp8 > 0};
-  p->forward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &forward);
-  p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &input);
-  add_weights(c, p, &weight);
-  add_casts(c, p, m, n, k, count);
-}
-
 /* A module that ends with a product whose sums have length k: no gradient reads its result. */
 static void end_with_product(const nxc_clock *c, nxc_passes *p, const nxc_passes *before, const char *module,
                              double k) {
   end_module(c, p, before, module);
   if (!nxc_computes_again(c->training, module)) return;
   nxc_passes last = {0};
-  add_product(c, &last, c->z->tokens, c->z->hidden, k, 1);
+  nxc_add_product(c, &last, c->z->tokens, c->z->hidden, k, 1);
   nxc_pass_add(&p->again, &last.forward, -c->traits.stops_early);
-}
-
-static void add_network(const nxc_clock *c, nxc_passes *p, double rows, double width, double count) {
-  if (width <= 0 || count <= 0) return;
-  add_product(c, p, rows, (1 + c->z->gates) * width, c->z->hidden, count);
-  add_product(c, p, rows, c->z->hidden, width, count);
-}
-
-/* Rows through adapters of so many weights, beside `adapted` frozen ones to whose results theirs are added:
- * of the inputs and results of a layer's matrices, together, half are taken for inputs. Quantized weights are
- * written out for each pass. */
-static void add_adapters(const nxc_clock *c, nxc_passes *p, double rows, double weights, double adapted,
-                         double count) {
-  if (weights <= 0) return;
-  double rank = c->z->adapter_rank, width = weights / rank / 2;
-  const nxc_product down = {rows, rank, width, count, 2, false}, up = {rows, width, rank, count, 2, false};
-  double seconds = nxc_product_s(c->device, &down) + nxc_product_s(c->device, &up);
-  p->forward.parts[NXC_SPENT_PRODUCTS] += seconds;
-  p->backward.parts[NXC_SPENT_PRODUCTS] += 2 * seconds; /* gradients of inputs, and of weights */
-  const nxc_adapters *a = &c->z->adapters;
-  double bytes = 3 * c->z->compute_bytes * rows * width;
-  if (a->quantized) bytes += (a->base_bytes + a->scale_bytes + c->z->compute_bytes) * adapted;
-  double moved_s = nxc_moved_s(c->device, bytes * count);
-  p->forward.parts[NXC_SPENT_POINTWISE] += moved_s;
-  p->backward.parts[NXC_SPENT_POINTWISE] += moved_s;
 }
 
 /* ---- attention ---- */
@@ -220,14 +159,19 @@ static void add_context(const nxc_clock *c, nxc_passes *p) {
   p->backward.parts[NXC_SPENT_CONTEXT] += exchange + nxc_exposed_s(c, 2 * round, under_back);
 }
 
+/* What comes once to a rank is copied there for each of its experts, and what these make is summed. */
+static double sorting_of(const nxc_sizes *z) {
+  return z->joins_copies > 0 ? 2 + 2 * nxc_places_of(z->expert, z->top_k) : sorting_passes;
+}
+
 /* Rows to the experts and back, forward and backward alike; they are sorted by expert, and back, row by
  * row. */
 static void add_dispatch(const nxc_clock *c, nxc_passes *p) {
   const nxc_sizes *z = c->z;
-  double rows = z->tokens * z->top_k / z->tensor;
-  double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, z->top_k);
-  double copies = sorting_passes / c->device->scattered + z->fp8 * c->traits.pads_experts;
-  add_pointwise(c, p, copies * rows * z->hidden);
+  double rows = z->tokens * z->top_k / z->tensor, copies = z->joins_copies > 0 ? z->top_k : 1;
+  double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, copies);
+  double pads = z->fp8 * (1 - z->joins_sorting) * c->traits.pads_experts;
+  add_pointwise(c, p, (sorting_of(z) / c->device->scattered + pads) * rows * z->hidden);
   p->forward.parts[NXC_SPENT_EXPERT] += seconds;
   p->backward.parts[NXC_SPENT_EXPERT] += seconds;
 }
@@ -259,10 +203,10 @@ static void add_latent_products(const nxc_clock *c, nxc_passes *p) {
   double heads = z->heads / z->tensor, plain = z->head_dim - z->rope_dim;
   double down = z->query_rank + z->kv_rank + z->rope_dim,
          query_from = z->query_rank > 0 ? z->query_rank : z->hidden;
-  add_product(c, p, z->tokens / z->sequence_split, down, z->hidden, 1);
+  nxc_add_product(c, p, z->tokens / z->sequence_split, down, z->hidden, 1);
   const nxc_passes before = *p;
-  add_product(c, p, z->tokens, heads * z->head_dim, query_from, 1);
-  add_product(c, p, z->tokens, heads * (plain + z->value_dim), z->kv_rank, 1);
+  nxc_add_product(c, p, z->tokens, heads * z->head_dim, query_from, 1);
+  nxc_add_product(c, p, z->tokens, heads * (plain + z->value_dim), z->kv_rank, 1);
   end_module(c, p, &before, "mla_up_proj");
 }
 
@@ -271,7 +215,7 @@ static void add_attention(const nxc_clock *c, nxc_passes *p) {
   const nxc_passes before = *p;
   double out = (z->heads + z->kv_heads) * z->head_dim + z->kv_heads * z->value_dim;
   if (z->kv_rank > 0) add_latent_products(c, p);
-  else add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
+  else nxc_add_product(c, p, z->tokens, out / z->tensor, z->hidden, 1);
   const nxc_passes core = *p;
   double flash = z->flash * (1 - z->sparse);
   if (flash > 0) add_flash(c, p, flash);
@@ -279,7 +223,7 @@ static void add_attention(const nxc_clock *c, nxc_passes *p) {
   add_scores(c, p, z->sparse_keys, z->sparse);
   end_module(c, p, &core, "core_attn");
   double values = z->heads * z->value_dim / z->tensor;
-  add_product(c, p, z->tokens, z->hidden, values, 1);
+  nxc_add_product(c, p, z->tokens, z->hidden, values, 1);
   end_with_product(c, p, &before, "attention", values);
 }
 
@@ -288,9 +232,9 @@ static void add_second_products(const nxc_clock *c, nxc_pass *to) {
   const nxc_sizes *z = c->z;
   nxc_passes p = {0};
   if (z->second_products == 0) return;
-  add_product(c, &p, z->tokens, z->kv_heads * z->head_dim / z->tensor, z->hidden, 1);
-  add_product(c, &p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
-  add_product(c, &p, z->tokens, z->gates * z->ffn / z->tensor, z->hidden, 1);
+  nxc_add_product(c, &p, z->tokens, z->kv_heads * z->head_dim / z->tensor, z->hidden, 1);
+  nxc_add_product(c, &p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
+  nxc_add_product(c, &p, z->tokens, z->gates * z->ffn / z->tensor, z->hidden, 1);
   add_stream(c, &p);
   add_activation(c, &p, z->tokens, z->ffn / z->tensor);
   p.forward.parts[NXC_SPENT_TENSOR] = tensor_s(c) / 2;
@@ -315,7 +259,7 @@ static void add_recompute(const nxc_clock *c, nxc_passes *p, const nxc_pass *unr
 static nxc_pass last_product(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   nxc_passes p = {0};
-  add_product(c, &p, z->tokens, z->hidden, z->ffn / z->tensor, 1);
+  nxc_add_product(c, &p, z->tokens, z->hidden, z->ffn / z->tensor, 1);
   p.forward.parts[NXC_SPENT_TENSOR] = tensor_s(c) / 4;
   return p.forward;
 }
@@ -326,12 +270,12 @@ nxc_passes nxc_dense_layer(const nxc_clock *c) {
   add_attention(c, &p);
   add_stream(c, &p);
   const nxc_passes before = p;
-  add_network(c, &p, z->tokens, z->ffn / z->tensor, 1);
+  nxc_add_network(c, &p, z->tokens, z->ffn / z->tensor, 1);
   const nxc_passes network = p;
   add_activation(c, &p, z->tokens, z->ffn / z->tensor);
   end_module(c, &p, &network, "moe_act");
   end_with_product(c, &p, &before, "mlp", z->ffn / z->tensor);
-  add_adapters(c, &p, z->tokens, z->adapters.dense_added, z->adapters.dense_adapted, 1);
+  nxc_add_adapters(c, &p, z->tokens, z->adapters.dense_added, z->adapters.dense_adapted, 1);
   add_tensor(c, &p);
   add_context(c, &p);
   add_launches(c, &p, 16);
@@ -355,18 +299,18 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   add_attention(c, &p);
   add_stream(c, &p);
   const nxc_passes before = p;
-  add_network(c, &p, rows / local, z->expert_ffn / z->expert_tensor, local);
+  nxc_add_experts(c, &p, rows / local, z->expert_ffn / z->expert_tensor, local);
   const nxc_passes experts = p;
-  add_activation(c, &p, rows, z->expert_ffn / z->expert_tensor);
+  if (z->joins_experts == 0) add_activation(c, &p, rows, z->expert_ffn / z->expert_tensor);
   end_module(c, &p, &experts, "moe_act");
   const nxc_passes shared = p;
-  add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);
+  nxc_add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);
   end_with_product(c, &p, &shared, "shared_experts", z->shared_ffn / z->tensor);
   add_dispatch(c, &p);
   end_module(c, &p, &before, "moe");
   const nxc_adapters *a = &z->adapters;
-  add_adapters(c, &p, z->tokens, a->mixture_added, a->mixture_adapted, 1);
-  add_adapters(c, &p, rows / local, a->experts_added / local, a->experts_adapted / local, local);
+  nxc_add_adapters(c, &p, z->tokens, a->mixture_added, a->mixture_adapted, 1);
+  nxc_add_adapters(c, &p, rows / local, a->experts_added / local, a->experts_adapted / local, local);
   add_tensor(c, &p);
   add_context(c, &p);
   add_launches(c, &p,
@@ -381,10 +325,10 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
   nxc_passes p = {0};
   double m = z->tokens, n = z->outputs / z->tensor, k = z->hidden;
   const nxc_product forward = {m, n, k, 1, 2, false}, input = {m, k, n, 1, 2, false};
-  const nxc_product weight = {n, k, m, 1, gradient_bytes(c), false};
+  const nxc_product weight = {n, k, m, 1, nxc_gradient_bytes(c), false};
   p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
   p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input);
-  add_weights(c, &p, &weight);
+  nxc_add_weights(c, &p, &weight);
   double logits = m * n * (z->loss_whole > 0 ? z->tensor : 1), gathered = z->compute_bytes * logits;
   p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * logits);
   p.backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, 6 * logits);
@@ -395,6 +339,6 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
 nxc_passes nxc_prediction(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   nxc_passes p = nxc_output_layer(c);
-  add_product(c, &p, z->tokens, z->hidden / z->tensor, 2 * z->hidden, 1);
+  nxc_add_product(c, &p, z->tokens, z->hidden / z->tensor, 2 * z->hidden, 1);
   return p;
 }

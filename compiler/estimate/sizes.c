@@ -142,6 +142,9 @@ static void read_kernels(const nxc_settings *s, nxc_sizes *z) {
   z->separate_softmax = lists(s, NX_SETTING_KERNELS_SEPARATE, "softmax");
   z->separate_activation = lists(s, NX_SETTING_KERNELS_SEPARATE, "activation");
   z->separate_residual = lists(s, NX_SETTING_KERNELS_SEPARATE, "residual");
+  z->joins_copies = lists(s, NX_SETTING_KERNELS_JOINED, "copies");
+  z->joins_sorting = lists(s, NX_SETTING_KERNELS_JOINED, "sorting");
+  z->joins_experts = lists(s, NX_SETTING_KERNELS_JOINED, "experts");
 }
 
 static void read_undivided(const nxc_settings *s, nxc_sizes *z) {

@@ -41,6 +41,22 @@ static void test_steps(void **unused) {
   nxc_arena_free(arena);
 }
 
+/* Of 32 ranks on four hosts of eight, each with 8 copies of a row: they go to other hosts each for itself, or
+ * once to a host. */
+static void test_copies(void **unused) {
+  (void)unused;
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_machine *hosts = nxc_machine_read(arena, "h100", nxc_sink_new(arena));
+  const nxc_ranks group = {32, 1};
+  double each = nxc_all_to_all_s(hosts, group, 2e9, 1) - nxc_all_to_all_s(hosts, group, 1e9, 1);
+  double once = nxc_all_to_all_s(hosts, group, 2e9, 8) - nxc_all_to_all_s(hosts, group, 1e9, 8);
+  double near = 1e9 * 7 / 8 / 3.51e11, ranks = 32 * (1 - pow(31.0 / 32, 8)) / 8;
+  double far = 1e9 * 3 / 4 / 4.25e10, domains = 4 * (1 - pow(3.0 / 4, 8)) / 8;
+  assert_true(fabs(each - (near + far)) < 1e-9);
+  assert_true(fabs(once - (ranks * near + domains * far)) < 1e-9);
+  nxc_arena_free(arena);
+}
+
 /* One axis of two has half of the links; a mesh that is not closed to a torus half of the speed. */
 static void test_torus(void **unused) {
   (void)unused;
@@ -183,9 +199,10 @@ static void test_summed(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_steps),        cmocka_unit_test(test_torus),      cmocka_unit_test(test_slices),
-      cmocka_unit_test(test_copied_heads), cmocka_unit_test(test_early_stop), cmocka_unit_test(test_backward),
-      cmocka_unit_test(test_undivided),    cmocka_unit_test(test_sends),      cmocka_unit_test(test_summed),
+      cmocka_unit_test(test_steps),    cmocka_unit_test(test_copies),       cmocka_unit_test(test_torus),
+      cmocka_unit_test(test_slices),   cmocka_unit_test(test_copied_heads), cmocka_unit_test(test_early_stop),
+      cmocka_unit_test(test_backward), cmocka_unit_test(test_undivided),    cmocka_unit_test(test_sends),
+      cmocka_unit_test(test_summed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,27 @@ static void test_experts(void **unused) {
   assert_true(open > 0 && fabs(hidden - open) < 1e-9);
 }
 
+/* A token goes once to each rank that has experts of it, where it may be sorted and padded as it comes; one
+ * kernel for an expert's products leaves the activation and two of four casts out. */
+static void test_joined(void **unused) {
+  (void)unused;
+#define JOINED EXPERTS "batch.global=320 precision.products=fp8 kernels.joined="
+  double rows = spent("megatron", "h100", JOINED "[]", NXC_SPENT_EXPERT);
+  double once = spent("megatron", "h100", JOINED "[copies]", NXC_SPENT_EXPERT);
+  double places = 1 - pow(7.0 / 8, 8); /* of eight ranks, with eight copies of a token */
+  assert_true(fabs(once / rows - places) < 0.01); /* less what each exchange takes to begin */
+  double copies = spent("megatron", "h100", JOINED "[copies]", NXC_SPENT_POINTWISE);
+  timed sorted = time_of("megatron", "h100", JOINED "[copies,sorting]");
+  const nxc_sizes z = sorted.e.sizes;
+  double all_rows = z.tokens * z.top_k * z.layers * z.micro_batches, row = 2 * 1.25 * 2.7 / 2.95e12 * all_rows;
+  double sorting = sorted.t.parts[NXC_SPENT_POINTWISE];
+  assert_true(fabs((copies - sorting) / (4 * row * z.hidden) - 1) < 1e-6);
+  double experts = spent("megatron", "h100", JOINED "[copies,sorting,experts]", NXC_SPENT_POINTWISE);
+  double casts = 2.5 * 2 / 2.95e12 * all_rows * 3 * z.expert_ffn;
+  assert_true(fabs((sorting - experts) / (3 * row * z.expert_ffn + casts) - 1) < 1e-6);
+  program_end(&sorted.e.c);
+}
+
 /* The host updates what it keeps; activations go there beneath the passes where the link is fast enough. */
 static void test_offload(void **unused) {
   (void)unused;
@@ -345,7 +366,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gathers),     cmocka_unit_test(test_copies),   cmocka_unit_test(test_tensor),
       cmocka_unit_test(test_separate),
-      cmocka_unit_test(test_experts),     cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_experts),
+      cmocka_unit_test(test_joined),     cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
       cmocka_unit_test(test_casts),       cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
       cmocka_unit_test(test_attention),   cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions),
       cmocka_unit_test(test_fp4),         cmocka_unit_test(test_hosts),    cmocka_unit_test(test_context),
