@@ -223,14 +223,21 @@ static inline void rule_adan(const rule_step *step, real *restrict p, real *cons
   }
 }
 
-/* Both moments are read as they are stored. */
-static inline real rule_anyprecision_update(real first, real second, real rate, real root, real epsilon) {
-  return rate * (first / (rule_sqrt(second) * root + epsilon));
+/* What xorl's AnyPrecisionAdamW computes. PyTorch stores what each of its operators makes, so numbers in bf16 are rounded
+ * after the decay of a moment and after its growth, and the root of the second, its correction and epsilon one by one. */
+static inline real rule_grown(real moment, real beta, real more, nx_dtype type) {
+  return rule_stored(rule_stored(beta * moment, type) + more, type);
+}
+
+static inline real rule_anyprecision_update(const rule_moments *of, real first, real second, nx_dtype type) {
+  real length = rule_stored(rule_stored(rule_stored(rule_sqrt(second), type) * of->root, type) + of->epsilon, type);
+  return of->rate * (first / length);
 }
 
 /* With types that are known where it is compiled the loops become vectors. */
 static inline void anyprecision_adamw_as(const rule_step *step, real *restrict p, real *const *states,
-                                         const real *restrict g, int64_t n, nx_dtype type, bool cautious) {
+                                         const real *restrict g, int64_t n, nx_dtype p_type, nx_dtype type,
+                                         bool cautious) {
   real *restrict m = states[0], *restrict v = states[1];
   const rule_moments of = rule_moments_of(step, NX_anyprecision_adamw_beta1, NX_anyprecision_adamw_beta2,
                                           NX_anyprecision_adamw_epsilon, true);
@@ -238,22 +245,25 @@ static inline void anyprecision_adamw_as(const rule_step *step, real *restrict p
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
-    real first = rule_stored(of.beta1 * m[i] + of.rest1 * gradient, type);
-    real second = rule_stored(of.beta2 * v[i] + of.rest2 * (gradient * gradient), type);
+    real first = rule_grown(m[i], of.beta1, of.rest1 * gradient, type);
+    real second = rule_grown(v[i], of.beta2, of.rest2 * (gradient * gradient), type);
     m[i] = first;
     v[i] = second;
-    real held = cautious && first * p[i] < 0 ? p[i] : p[i] * kept;
-    p[i] = held - rule_anyprecision_update(first, second, of.rate, of.root, of.epsilon);
+    real held = cautious && first * p[i] < 0 ? p[i] : rule_stored(p[i] * kept, p_type);
+    p[i] = held - rule_anyprecision_update(&of, first, second, type);
   }
 }
 
 static inline void anyprecision_adamw(const rule_step *step, real *restrict p, real *const *states,
                                       const real *restrict g, int64_t n, bool cautious) {
-  switch (step->states[0]) {
-  case NX_f32: anyprecision_adamw_as(step, p, states, g, n, NX_f32, cautious); return;
-  case NX_bf16: anyprecision_adamw_as(step, p, states, g, n, NX_bf16, cautious); return;
-  default: anyprecision_adamw_as(step, p, states, g, n, step->states[0], cautious);
-  }
+  const nx_dtype p_type = step->param, type = step->states[0];
+  bool short_p = p_type == NX_bf16, short_states = type == NX_bf16;
+  bool known = (short_p || p_type == NX_f32) && (short_states || type == NX_f32);
+  if (!known) anyprecision_adamw_as(step, p, states, g, n, p_type, type, cautious);
+  else if (short_p && short_states) anyprecision_adamw_as(step, p, states, g, n, NX_bf16, NX_bf16, cautious);
+  else if (short_p) anyprecision_adamw_as(step, p, states, g, n, NX_bf16, NX_f32, cautious);
+  else if (short_states) anyprecision_adamw_as(step, p, states, g, n, NX_f32, NX_bf16, cautious);
+  else anyprecision_adamw_as(step, p, states, g, n, NX_f32, NX_f32, cautious);
 }
 
 static inline void rule_anyprecision_adamw(const rule_step *step, real *restrict p, real *const *states,
@@ -275,9 +285,9 @@ static inline void kahan_adamw_as(const rule_step *step, real *restrict p, real 
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     real gradient = g[i] * scale;
-    real first = rule_stored(of.beta1 * m[i] + of.rest1 * gradient, type);
-    real second = rule_stored(of.beta2 * v[i] + of.rest2 * (gradient * gradient), type);
-    real change = rule_anyprecision_update(first, second, of.rate, of.root, of.epsilon);
+    real first = rule_grown(m[i], of.beta1, of.rest1 * gradient, type);
+    real second = rule_grown(v[i], of.beta2, of.rest2 * (gradient * gradient), type);
+    real change = rule_anyprecision_update(&of, first, second, type);
     real due = rule_stored(lost[i] - change, type), old = rule_stored(p[i] * kept, p_type);
     real new = rule_stored(old + due, p_type);
     m[i] = first;

@@ -63,15 +63,22 @@ def bf16(x):
 
 
 def anyprecision(p, g, state, lr, decay, count, beta1, beta2, epsilon, stored=lambda x: x):
-    m = state["m"] = stored(beta1 * state.get("m", 0) + (1 - beta1) * g)
-    v = state["v"] = stored(beta2 * state.get("v", 0) + (1 - beta2) * g * g)
-    root = np.sqrt(v) / np.sqrt(1 - beta2**count) + epsilon
+    """Each operator of PyTorch stores what it makes."""
+    m = state["m"] = stored(stored(beta1 * state.get("m", 0 * p)) + (1 - beta1) * g)
+    v = state["v"] = stored(stored(beta2 * state.get("v", 0 * p)) + (1 - beta2) * g * g)
+    root = stored(stored(stored(np.sqrt(v)) / np.sqrt(1 - beta2**count)) + epsilon)
     return lr / (1 - beta1**count) * m / root
 
 
 def anyprecision_adamw(p, g, state, lr, decay, count, **numbers):
     change = anyprecision(p, g, state, lr, decay, count, **numbers)
     p[:] = p * (1 - lr * decay) - change
+
+
+def anyprecision_bf16(p, g, state, lr, decay, count, **numbers):
+    """Everything is stored in bf16."""
+    change = anyprecision(p, g, state, lr, decay, count, stored=bf16, **numbers)
+    p[:] = bf16(bf16(p * (1 - lr * decay)) - change)
 
 
 def kahan_adamw(p, g, state, lr, decay, count, **numbers):
@@ -438,6 +445,8 @@ def cases():
     yield "madgrad_wd_alone", {"epsilon": 1e-6}, 1e-2, 0.1, madgrad_wd_alone, None
     yield "adamw_late_decay", {**adam, "epsilon": 1e-3}, 1e-2, 0.3, adamw_late_decay, None
     yield "anyprecision_adamw", adam, 1e-2, 0.1, anyprecision_adamw, None
+    for beta2 in (0.95, 0.999):
+        yield "anyprecision_adamw", {**adam, "beta2": beta2}, 1e-2, 0.1, anyprecision_bf16, None
     yield "kahan_adamw", adam, 1e-2, 0.1, kahan_adamw, None
     box = {"row_start": 0, "column_start": 0, "tensor_rows": ROWS}
     nova = {**box, "beta1": 0.95, "beta2": 0.98, "epsilon": 1e-8, "luc_trust": 1e-3, "luc_epsilon": 1e-8}
@@ -501,7 +510,7 @@ def main():
     for rule, numbers, lr, decay, by, arguments in cases():
         final = trained(rule, numbers, lr, decay, by, arguments, start, gradients)
         rows.append({"rule": rule, "numbers": numbers, "decay": decay, "rates": rates(lr),
-                     "by": "formula" if arguments is None else "torch", "stored": "bf16" if by is kahan_adamw else "f64",
+                     "by": "formula" if arguments is None else "torch", "stored": "bf16" if by in (kahan_adamw, anyprecision_bf16) else "f64",
                      "final": final.ravel().tolist()})
     onebit = {"beta1": 0.9, "beta2": 0.95, "epsilon": 1e-8, "freeze_step": 8}
     wide = [np.round(draw.normal(size=WIDE) * 0.3, 6) for _ in range(STEPS)]
