@@ -25,6 +25,13 @@ static const struct {
 #include "schema/relatives.def"
 };
 
+static const struct {
+  const char *name, *option, *word, *freed;
+} frees[] = {
+#define RELATIVE_FREES(name, option, word, freed) {name, option, word, freed},
+#include "schema/relatives.def"
+};
+
 static const nxc_relative_meaning meanings[] = {
 #define RELATIVE_MEANS(name, option, word, setting, value) {name, option, word, setting, value},
 #include "schema/relatives.def"
@@ -245,6 +252,15 @@ const char *nxc_relative_word(const nxc_relative *relative, const char *option, 
         strcmp(relative_words[i].option, option) == 0 && strcmp(relative_words[i].word, word) == 0)
       return relative_words[i].known;
   return NULL;
+}
+
+bool nxc_relative_frees(const nxc_relative *relative, const char *option, const char *word,
+                        const char *freed) {
+  for (size_t i = 0; i < sizeof frees / sizeof *frees; i++)
+    if (strcmp(frees[i].name, relative->name) == 0 && strcmp(frees[i].option, option) == 0 &&
+        strcmp(frees[i].word, word) == 0 && strcmp(frees[i].freed, freed) == 0)
+      return true;
+  return false;
 }
 
 const nxc_relative_meaning *nxc_relative_means(const nxc_relative *relative, const char *option,

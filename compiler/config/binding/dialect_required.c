@@ -84,6 +84,18 @@ static bool may_lack(const nxc_binding *binding, const nxc_option_row *row) {
   return binding->partial && !nxc_option_is_demanded(binding->arena, row, binding->whole_sections);
 }
 
+/* Whether the code that the document is for does not require it beside a word that is given. */
+static bool is_freed(const nxc_binding *binding, const char *name) {
+  for (size_t i = 0; binding->relative != NULL && i < binding->dialect->n_options; i++) {
+    const nxc_bound *bound = &binding->options[i];
+    const nxc_value *value = bound->node ? nxc_node_value(binding->arena, bound->node) : NULL;
+    if (value != NULL && value->kind == NXC_STRING &&
+        nxc_relative_frees(binding->relative, bound->row->name, value->text, name))
+      return true;
+  }
+  return false;
+}
+
 void nxc_binding_check_required(nxc_binding *binding) {
   lack *lacks = NULL;
   size_t n_lacks = 0;
@@ -94,6 +106,7 @@ void nxc_binding_check_required(nxc_binding *binding) {
     if (strstr(bound->row->name, "[].") != NULL) continue; /* each entry is judged by itself */
     if (may_lack(binding, bound->row)) continue;
     if (!nxc_binding_is_true(binding, bound, bound->row->required)) continue;
+    if (is_freed(binding, bound->row->name)) continue;
     if (nothing) report_void(binding, bound);
     bound->lacks = true;
     bound->value = NULL;
