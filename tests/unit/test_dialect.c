@@ -26,6 +26,25 @@ static void test_settings(void **state) {
   trial_end(&t);
 }
 
+/* Of the megatron route PyTorch draws the routers, and for a pipeline the positions. */
+static void test_initial_weights(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *by;
+    bool router, positions;
+  } rows[] = {{"", "", true, false},
+              {"  pipeline_model_parallel_size: 1\n", "  pipeline_model_parallel_size: 2\n", true, true},
+              {"model_source: megatron\n", "model_source: hf\n", false, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    trial t;
+    trial_begin(&t, with(rows[i].line, rows[i].by));
+    trial_run(&t);
+    assert_int_equal(nxc_number_or(t.out.settings, NX_SETTING_MOE_ROUTER_INIT_GAIN, 0) > 0, rows[i].router);
+    assert_int_equal(nxc_number_or(t.out.settings, NX_SETTING_MODEL_POSITION_INIT_STD, 0) > 0, rows[i].positions);
+    trial_end(&t);
+  }
+}
+
 static void test_values(void **state) {
   (void)state;
   static const struct {
@@ -222,7 +241,8 @@ static void test_detection(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_settings),     cmocka_unit_test(test_values),
+      cmocka_unit_test(test_settings),     cmocka_unit_test(test_initial_weights),
+      cmocka_unit_test(test_values),
       cmocka_unit_test(test_bits),         cmocka_unit_test(test_unread_misfit),
       cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_variables),
       cmocka_unit_test(test_aliases),      cmocka_unit_test(test_required),

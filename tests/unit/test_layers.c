@@ -97,6 +97,33 @@ static void embeddings_may_have_a_deviation_of_their_own(void **state) {
   program_end(&c);
 }
 
+static void positions_may_have_a_deviation_of_their_own(void **state) {
+  (void)state;
+  program_case c = program_good("model.position_embedding=learned model.max_positions=64 "
+                                "model.embedding_init_std=0.5 model.position_init_std=1");
+  assert_true(piece_named(&c.out.plan, "transformer.wpe.weight")->init_std == 1);
+  assert_true(piece_named(&c.out.plan, "transformer.wte.weight")->init_std == 0.5);
+  program_end(&c);
+}
+
+/* As all others, and by Kaiming's rule: 2 / sqrt(32). */
+static void routers_may_be_drawn_by_a_rule_of_their_own(void **state) {
+  (void)state;
+  static const struct {
+    const char *changes;
+    uint32_t init;
+    double std;
+  } cases[] = {{"moe.experts=4 moe.top_k=2", NX_INIT_NORMAL, 0.02},
+               {"moe.experts=4 moe.top_k=2 moe.router_init_gain=2", NX_INIT_UNIFORM, 0.35355339059327379}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    program_case c = program_good(cases[i].changes);
+    const nx_piece *router = piece_named(&c.out.plan, "model.layers.1.block_sparse_moe.gate.weight");
+    assert_int_equal(router->init, cases[i].init);
+    assert_true(fabs(router->init_std - cases[i].std) < 1e-15);
+    program_end(&c);
+  }
+}
+
 static void biases_of_distances_may_have_a_deviation_of_their_own(void **state) {
   (void)state;
   static const struct {
@@ -276,6 +303,8 @@ int main(void) {
       cmocka_unit_test(feed_forward_alone_may_have_biases),
       cmocka_unit_test(weights_are_drawn_as_the_method_says),
       cmocka_unit_test(embeddings_may_have_a_deviation_of_their_own),
+      cmocka_unit_test(positions_may_have_a_deviation_of_their_own),
+      cmocka_unit_test(routers_may_be_drawn_by_a_rule_of_their_own),
       cmocka_unit_test(biases_of_distances_may_have_a_deviation_of_their_own),
       cmocka_unit_test(norms_stand_where_the_block_has_them),
       cmocka_unit_test(zero_centred_gains_begin_at_zero),

@@ -61,9 +61,15 @@ static nxc_init_spec read_init(const nxc_settings *s, const nxc_model *m, const 
                          .std = deviation(s, m, row->deviation)};
 }
 
-/* Drawn with a deviation of its own, or as all others. */
-static nxc_init_spec own_init(const nxc_settings *s, const nxc_model *m, nxc_setting_id of) {
-  return nxc_has(s, of) ? (nxc_init_spec){.std = nxc_number(s, of)} : m->init;
+/* Drawn with a deviation of its own, or as others. */
+static nxc_init_spec own_init(const nxc_settings *s, const nxc_init_spec *others, nxc_setting_id of) {
+  return nxc_has(s, of) ? (nxc_init_spec){.std = nxc_number(s, of)} : *others;
+}
+
+static nxc_init_spec router_init(const nxc_settings *s, const nxc_model *m) {
+  if (!nxc_has(s, NX_SETTING_MOE_ROUTER_INIT_GAIN)) return m->init;
+  return (nxc_init_spec){.uniform = true,
+                         .std = nxc_number(s, NX_SETTING_MOE_ROUTER_INIT_GAIN) / sqrt((double)m->hidden)};
 }
 
 static void read_inits(const nxc_settings *s, nxc_model *m) {
@@ -71,8 +77,10 @@ static void read_inits(const nxc_settings *s, nxc_model *m) {
   const init_row *output = nxc_row_named(s, NX_SETTING_MODEL_OUTPUT_INIT_METHOD, inits, sizeof *inits);
   if (output == NULL) output = row;
   m->init = read_init(s, m, row);
-  m->embedding_init = own_init(s, m, NX_SETTING_MODEL_EMBEDDING_INIT_STD);
-  m->relative_init = own_init(s, m, NX_SETTING_MODEL_RELATIVE_INIT_STD);
+  m->embedding_init = own_init(s, &m->init, NX_SETTING_MODEL_EMBEDDING_INIT_STD);
+  m->position_init = own_init(s, &m->embedding_init, NX_SETTING_MODEL_POSITION_INIT_STD);
+  m->relative_init = own_init(s, &m->init, NX_SETTING_MODEL_RELATIVE_INIT_STD);
+  m->router_init = router_init(s, m);
   m->output_init = read_init(s, m, output);
   bool scaled = !nxc_has(s, NX_SETTING_MODEL_OUTPUT_INIT_METHOD) && nxc_flag(s, NX_SETTING_MODEL_SCALED_INIT);
   if (scaled && row->deviation == GIVEN) m->output_init.std = deviation(s, m, OVER_BRANCHES);

@@ -141,7 +141,7 @@ typedef struct nxc_model {
   nxc_sparsity sparsity;      /* of the layers that are sparse */
   int64_t unique_layers;      /* with weights of their own; layers: all */
   bool spaced;                /* layers that share weights follow one another */
-  nxc_init_spec init, embedding_init, relative_init;
+  nxc_init_spec init, embedding_init, position_init, relative_init, router_init;
   nxc_init_spec output_init; /* of what is added to the residual stream */
   const nxc_family *family; /* whose names the tensors have in checkpoints and init_from */
 } nxc_model;
