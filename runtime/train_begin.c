@@ -285,10 +285,10 @@ static bool open_profile(nxr_training *run) {
   return nxr_training_agree(run);
 }
 
-/* Steps of whole batches in the epochs; what is left of an epoch makes none. */
-static uint64_t steps_of_epochs(const nx_plan *plan, uint64_t n_samples) {
+/* Whole steps in the epochs, of so many samples each. */
+static uint64_t steps_of_epochs(const nx_plan *plan, uint64_t each) {
   const nx_run *wanted = plan->run;
-  uint64_t each = n_samples / wanted->global_batch * wanted->global_batch, low = 0, high = wanted->n_steps;
+  uint64_t low = 0, high = wanted->n_steps;
   uint64_t all = each > UINT64_MAX / wanted->epochs ? UINT64_MAX : each * wanted->epochs;
   while (low < high) { /* the most steps that read no more */
     uint64_t middle = low + (high - low + 1) / 2;
@@ -302,10 +302,12 @@ static bool count_steps(nxr_training *run) {
   const nx_run *wanted = run->plan->run;
   run->n_steps = wanted->n_steps;
   if (wanted->epochs == 0 || nxr_only_evaluates(run)) return true;
-  uint64_t n_samples = nxr_data_samples(run->data, nxr_data_trained(run->data));
+  uint32_t set = nxr_data_trained(run->data);
+  uint64_t n_samples = nxr_data_samples(run->data, set);
+  uint64_t each = nxr_data_pass(run->data, set, wanted->global_batch);
   uint64_t n_repeated = (uint64_t)wanted->repeat_batches * wanted->global_batch;
-  if (n_repeated && n_repeated < n_samples) n_samples = n_repeated;
-  run->n_steps = steps_of_epochs(run->plan, n_samples);
+  if (n_repeated && n_repeated < n_samples) n_samples = each = n_repeated;
+  run->n_steps = steps_of_epochs(run->plan, each);
   if (run->n_steps == 0)
     return nxr_fault_set(&run->fault,
                          "the dataset has %llu samples, which are not one batch of %u: schedule.epochs "

@@ -182,6 +182,12 @@ uint64_t nxr_data_samples(const nxr_data *data, uint32_t set) {
   return data->sets[set].n_rows;
 }
 
+uint64_t nxr_data_pass(const nxr_data *data, uint32_t index, uint32_t batch) {
+  const nxr_set *set = &data->sets[index];
+  bool again = set->record != NULL && set->record->blend == NX_BLEND_EPOCHS && set->again > 0;
+  return again ? set->again : set->n_rows / batch * batch;
+}
+
 double nxr_data_bytes_per_token(const nxr_data *data, uint32_t index) {
   const nx_plan *plan = data->plan;
   const nxr_set *set = &data->sets[index];

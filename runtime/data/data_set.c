@@ -58,7 +58,8 @@ static bool open_samplers(nxr_set *set, const double *weights, uint64_t n_needed
   return true;
 }
 
-/* A blend has as many samples as its sources say, together, and takes those behind modulo that. */
+/* A blend has as many samples as its sources say, together, and takes those behind modulo that. Of an epoch that is read
+ * again and again the loader takes the micro-batches that all ranks have whole. */
 static uint64_t samples_until_again(const nxr_set *set) {
   const nx_dataset *record = set->record;
   bool blended = record->n_sources > 1 || record->blend != NX_BLEND_SAMPLES;
@@ -68,7 +69,8 @@ static uint64_t samples_until_again(const nxr_set *set) {
     if (n_here == UINT64_MAX) return 0;
     n += n_here;
   }
-  return n;
+  uint64_t at_once = (uint64_t)set->plan->run->data_size * set->plan->run->micro_batch;
+  return record->blend == NX_BLEND_EPOCHS && at_once > 0 && n >= at_once ? n / at_once * at_once : n;
 }
 
 static bool open_blend(nxr_set *set, uint64_t n_rows, nxr_fault *fault) {

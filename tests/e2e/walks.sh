@@ -60,6 +60,13 @@ for order in data.order=torch 'data.walk=cyclic data.shuffle=false' 'data.walk=c
   report "$how: on one rank as on two" $?
   rm -r one-rank
 done
+# Of GPT-NeoX's 35 samples 17 micro-batches make an epoch, and 68 the 17 steps of four.
+plan again 1 data.order=neox schedule.epochs=4 schedule.max_steps=20
+expect 'an epoch again and again' 0 '4 epochs of 36 samples are over after 17 of' "$nxrun" again.bin --dir again
+expect 'which a run goes on within' 0 'step 9/17' "$nxrun" again.bin --dir parts --stop-after 9
+expect 'to its end' 0 'step 17/17' "$nxrun" again.bin --dir parts --resume
+losses again >one && losses parts | diff - one >out
+report 'as one that did not stop' $?
 plan few 1 data.order=torch batch.global=64
 expect 'a dataset without a batch' 1 'dataset train has .* samples, and an epoch that is permuted has none of 64' \
   "$nxrun" few.bin --dir few

@@ -288,6 +288,27 @@ static void joins_epochs_below_a_sample(void **state) {
   }
 }
 
+/* One source of 22 samples says that it has 21: of 8 at once 16 are read, again and again. */
+static void an_epoch_has_whole_micro_batches(void **state) {
+  (void)state;
+  made m;
+  int32_t tokens[5], first[5], starts[4];
+  float weights[4];
+  nxr_fault fault = {""};
+  const nxr_row row = {tokens, starts, weights}, before = {first, starts, weights};
+  make(&m, NX_BLEND_EPOCHS, 1);
+  m.run.data_size = 2, m.run.micro_batch = 4;
+  open_ordered(&m, NX_BLEND_EPOCHS, 1, NX_ORDER_NEOX, 64);
+  assert_int_equal(m.set.again, 16);
+  for (uint64_t sample = 0; sample < 16; sample++)
+    for (uint64_t epoch = 1; epoch < 4; epoch++) {
+      assert_true(nxr_set_read(&m.set, sample, &before, &fault));
+      assert_true(nxr_set_read(&m.set, 16 * epoch + sample, &row, &fault));
+      assert_memory_equal(tokens, first, sizeof tokens);
+    }
+  close_set(&m);
+}
+
 /* Two sources of 22 samples say that they have 21: behind 42 rows GPT-NeoX takes the first again. */
 static void begins_a_blend_again(void **state) {
   (void)state;
@@ -347,7 +368,7 @@ int main(void) {
       cmocka_unit_test(asks_more_of_what_has_a_weight),
       cmocka_unit_test(joins_epochs_below_a_sample),
       cmocka_unit_test(begins_an_epoch_again),
-      cmocka_unit_test(begins_a_blend_again),
+      cmocka_unit_test(an_epoch_has_whole_micro_batches), cmocka_unit_test(begins_a_blend_again),
   };
   return cmocka_run_group_tests(tests, make_datasets, temporary_remove);
 }
