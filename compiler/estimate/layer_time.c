@@ -138,8 +138,8 @@ static double tensor_s(const nxc_clock *c) {
   return 4 * (nxc_gather_s(c->machine, c->tensor, bytes) + copy) * (1 - c->traits.hides_tensor);
 }
 
-static void add_tensor(const nxc_clock *c, nxc_passes *p) {
-  double seconds = tensor_s(c) * c->traits.tensor_forward, back = seconds * c->traits.tensor_back;
+static void add_tensor(const nxc_clock *c, nxc_passes *p, double share) {
+  double seconds = share * tensor_s(c) * c->traits.tensor_forward, back = seconds * c->traits.tensor_back;
   /* half of the products of a backward pass are of weights, and the inputs of half of these are divided */
   double under = c->traits.hides_inputs * p->backward.parts[NXC_SPENT_PRODUCTS] / 4;
   p->forward.parts[NXC_SPENT_TENSOR] += seconds;
@@ -165,11 +165,14 @@ static double sorting_of(const nxc_sizes *z) {
 }
 
 /* Rows to the experts and back, forward and backward alike; they are sorted by expert, and back, row by
- * row. */
+ * row. Ranks that divide an expert each have all of its rows. */
 static void add_dispatch(const nxc_clock *c, nxc_passes *p) {
   const nxc_sizes *z = c->z;
   double rows = z->tokens * z->top_k / z->tensor, copies = z->joins_copies > 0 ? z->top_k : 1;
   double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, copies);
+  const nxc_ranks sharing = {z->expert_tensor, 1};
+  double gathered = z->compute_bytes * rows * z->expert_tensor * z->hidden;
+  seconds += 2 * c->traits.gathers_rows * nxc_gather_s(c->machine, sharing, gathered);
   double pads = z->fp8 * (1 - z->joins_sorting) * c->traits.pads_experts;
   add_pointwise(c, p, (sorting_of(z) / c->device->scattered + pads) * rows * z->hidden);
   p->forward.parts[NXC_SPENT_EXPERT] += seconds;
@@ -276,7 +279,7 @@ nxc_passes nxc_dense_layer(const nxc_clock *c) {
   end_module(c, &p, &network, "moe_act");
   end_with_product(c, &p, &before, "mlp", z->ffn / z->tensor);
   nxc_add_adapters(c, &p, z->tokens, z->adapters.dense_added, z->adapters.dense_adapted, 1);
-  add_tensor(c, &p);
+  add_tensor(c, &p, 1);
   add_context(c, &p);
   add_launches(c, &p, 16);
   const nxc_pass unread = last_product(c);
@@ -311,7 +314,7 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   const nxc_adapters *a = &z->adapters;
   nxc_add_adapters(c, &p, z->tokens, a->mixture_added, a->mixture_adapted, 1);
   nxc_add_adapters(c, &p, rows / local, a->experts_added / local, a->experts_adapted / local, local);
-  add_tensor(c, &p);
+  add_tensor(c, &p, c->traits.gathers_rows > 0 && z->shared_ffn == 0 ? 0.5 : 1); /* attention alone */
   add_context(c, &p);
   add_launches(c, &p,
                40 + (z->fp8 > 0 ? 6 : 2) * local); /* two products of each expert, and casts for them */

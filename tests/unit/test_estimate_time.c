@@ -134,6 +134,25 @@ static void test_joined(void **unused) {
   program_end(&sorted.e.c);
 }
 
+/* Ranks that divide an expert gather its rows, and sum what they make of them; beside experts that are whole
+ * on a rank tensor-parallel ones exchange the attention's alone. */
+static void test_divided_experts(void **unused) {
+  (void)unused;
+#define DIVIDED_EXPERTS                                                                                      \
+  EXPERTS "batch.global=320 mesh.world=16 mesh.tensor=2 sequence_parallel=true kernels.joined=[] "
+  double whole = spent("megatron", "h100", DIVIDED_EXPERTS, NXC_SPENT_EXPERT);
+  timed divided = time_of("megatron", "h100", DIVIDED_EXPERTS "mesh.expert=4 mesh.expert_tensor=2");
+  const nxc_sizes z = divided.e.sizes;
+  double often = 4 * z.layers * z.micro_batches, rows = 2 * z.tokens * z.top_k * z.hidden;
+  double gather = rows / 2 / 3.51e11 + 8.4e-6 + 3.4e-6, sent = rows / 2 * (7.0 / 8 - 3.0 / 4) / 3.51e11;
+  double more = divided.t.parts[NXC_SPENT_EXPERT] - whole;
+  assert_true(fabs(more / (often * (gather - sent)) - 1) < 1e-6);
+  double tensor = divided.t.parts[NXC_SPENT_TENSOR];
+  program_end(&divided.e.c);
+  double shared = spent("megatron", "h100", DIVIDED_EXPERTS "moe.shared_ffn_hidden=64", NXC_SPENT_TENSOR);
+  assert_true(tensor > 0 && fabs(shared / tensor - 2) < 0.05); /* beside what the output layer exchanges */
+}
+
 /* The host updates what it keeps; activations go there beneath the passes where the link is fast enough. */
 static void test_offload(void **unused) {
   (void)unused;
@@ -367,7 +386,8 @@ int main(void) {
       cmocka_unit_test(test_gathers),     cmocka_unit_test(test_copies),   cmocka_unit_test(test_tensor),
       cmocka_unit_test(test_separate),
       cmocka_unit_test(test_experts),
-      cmocka_unit_test(test_joined),     cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_joined),
+      cmocka_unit_test(test_divided_experts),     cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
       cmocka_unit_test(test_casts),       cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
       cmocka_unit_test(test_attention),   cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions),
       cmocka_unit_test(test_fp4),         cmocka_unit_test(test_hosts),    cmocka_unit_test(test_context),
