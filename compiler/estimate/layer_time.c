@@ -305,6 +305,7 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   nxc_add_experts(c, &p, rows / local, z->expert_ffn / z->expert_tensor, local);
   const nxc_passes experts = p;
   if (z->joins_experts == 0) add_activation(c, &p, rows, z->expert_ffn / z->expert_tensor);
+  add_separate(c, &p, c->traits.more_rows * rows * z->hidden);
   end_module(c, &p, &experts, "moe_act");
   const nxc_passes shared = p;
   nxc_add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);

@@ -69,6 +69,7 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(pads_capacity, 0, "1 where experts multiply all rows that they have room for, empty ones too")       \
   TRAIT(cast_passes, 2.5, "bf16 elements moved for each one that is cast for an fp8 product")                \
   TRAIT(casts_weights, 0, "1 where weights are cast in each pass, not once a step")                          \
+  TRAIT(more_rows, 0, "the same for each one of what experts make")                                          \
   TRAIT(gathers_rows, 0, "1 where ranks that divide experts gather rows for them, and not tokens before")    \
   TRAIT(pads_experts, 0, "copies of the rows of experts, to and from counts that fp8 products accept")       \
   TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                     \

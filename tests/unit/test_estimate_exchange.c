@@ -57,6 +57,23 @@ static void test_copies(void **unused) {
   nxc_arena_free(arena);
 }
 
+/* Megatron adds the biases of experts by operators of their own, unless one kernel does all. */
+static void test_biased_experts(void **unused) {
+  (void)unused;
+#define JOINED BIASED "kernels.joined=[experts] "
+#define BIASED MODEL "moe.experts=8 moe.top_k=2 moe.ffn_hidden=1024 model.activation=swiglu "
+  double without = spent("megatron", "h100", BIASED, NXC_SPENT_POINTWISE);
+  double with = spent("megatron", "h100", BIASED "model.bias=true", NXC_SPENT_POINTWISE);
+  estimate e = estimate_of("megatron", BIASED);
+  double rows = e.sizes.tokens * e.sizes.top_k * e.sizes.layers * e.sizes.micro_batches;
+  double wanted = 14 * 2 * 2.7 / 2.95e12 * rows * e.sizes.hidden;
+  program_end(&e.c);
+  assert_true(fabs((with - without) / wanted - 1) < 1e-6);
+  double joined = spent("megatron", "h100", JOINED, NXC_SPENT_POINTWISE);
+  double both = spent("megatron", "h100", JOINED "model.bias=true", NXC_SPENT_POINTWISE);
+  assert_true(joined > 0 && joined == both);
+}
+
 /* One axis of two has half of the links; a mesh that is not closed to a torus half of the speed. */
 static void test_torus(void **unused) {
   (void)unused;
@@ -202,7 +219,7 @@ int main(void) {
       cmocka_unit_test(test_steps),    cmocka_unit_test(test_copies),       cmocka_unit_test(test_torus),
       cmocka_unit_test(test_slices),   cmocka_unit_test(test_copied_heads), cmocka_unit_test(test_early_stop),
       cmocka_unit_test(test_backward), cmocka_unit_test(test_undivided),    cmocka_unit_test(test_sends),
-      cmocka_unit_test(test_summed),
+      cmocka_unit_test(test_summed),   cmocka_unit_test(test_biased_experts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
