@@ -131,9 +131,19 @@ static bool merge_adapters(nxr_training *run) {
   return nxr_merge_adapters(&run->pieces, run->world, run->done / every - 1, &run->fault);
 }
 
+/* A step that overflows is skipped: the run goes on, and looks at the next. */
+static void tell_overflow(nxr_training *run) {
+  if (!run->finite.looks || !nxr_finite_agree(&run->finite, run->world)) return;
+  if (run->finite.found[0] != '\0') nxr_print(stderr, "nxrun: %s, so that the step is skipped\n", run->finite.found);
+  run->finite.found[0] = '\0';
+}
+
 /* The other ranks have the same numbers, so all find this at the same step. */
 static bool is_finite(nxr_training *run, const nxr_numbers *numbers) {
-  if (nxr_loss_scale_is_used(run->plan->run)) return true; /* such steps are skipped */
+  if (nxr_loss_scale_is_used(run->plan->run)) {
+    tell_overflow(run);
+    return true;
+  }
   if (run->finite.looks && nxr_finite_agree(&run->finite, run->world))
     return run->finite.found[0] == '\0' || nxr_fault_set(&run->fault, "%s", run->finite.found);
   if (isfinite(numbers->loss) && isfinite(numbers->grad_norm)) return true;

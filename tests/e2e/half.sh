@@ -70,6 +70,10 @@ for kind in stages both; do
 done
 
 expect 'overflows are skipped' 0 'step 12/12' "$mpiexec" -n 2 "$nxrun" falls.bin --dir falls
+timeout 100 "$mpiexec" -n 2 "$nxrun" falls.bin --dir looked --check-numbers >out 2>&1 &&
+  grep -q 'step 1, rank [01]: operator .* is the first to make what is no number: .*, so that the step is skipped' out &&
+  cut -d, -f1-4 falls/metrics.jsonl >wanted && cut -d, -f1-4 looked/metrics.jsonl | cmp -s wanted -
+report 'and told of, where they are looked for: the run goes on alike' $?
 skipped=$(field falls 12 skipped)
 [ "$skipped" -ge 2 ] && [ "$skipped" -lt 12 ] && [ "$(field falls 1 loss_scale)" = 268435456 ] &&
   [ "$(field falls 1 skipped)" = 1 ]
