@@ -16,6 +16,8 @@
 /* Query tiles that a thread takes at a time, so that a tile of keys is read for all of them together. */
 enum { TOGETHER = 4 };
 
+static const square_part whole_square = {0, SIDE, 0, SIDE};
+
 /* A thread's memory; every block is 64-byte aligned. */
 typedef struct attention_space {
   float *k, *v;   /* [n_keys, width], where they are not stored so; of values e_width, here too */
@@ -151,7 +153,7 @@ static void forward_meet(const attention_shape *s, const attention_space *space,
   if (read == READ_NOTHING) return;
   tile_multiply((tile_product){n_keys, SIDE, s->d, rows.k + t * SIDE * width, width, 1, query->q_across, SIDE,
                                space->score, SIDE, false});
-  square_bend(s, bend, mask, query->head, read, space->score);
+  square_bend(s, bend, mask, query->head, read, whole_square, space->score);
   square_softmax(space->score, s->scale, mask, &query->run, old);
   if (s->threshold) {
     draw_square(s, query->batch, query->head, mask, space->words);
@@ -259,7 +261,7 @@ static void backward_meet(const attention_shape *s, const attention_space *space
   tile_multiply((tile_product){n_keys, SIDE, s->e, rows.v + at_value, e_width, 1, query->do_across, SIDE,
                                space->slope, SIDE, false});
   if (s->threshold) draw_square(s, query->batch, query->head, mask, space->words);
-  square_bend(s, bend, mask, query->head, read, space->score);
+  square_bend(s, bend, mask, query->head, read, whole_square, space->score);
   square_slopes(s, space->score, space->slope, space->words, &query->sums, mask, bend);
   for (int64_t j = 0; bend->bias && j < n_keys; j++)
     attention_bias_sums(bend, space->slope + j * SIDE, mask->place[j], mask, space->sums);

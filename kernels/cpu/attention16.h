@@ -40,11 +40,15 @@ static inline void rows_across(int64_t d, word_rows x, uint32_t *y) {
 
 /* The rows in pairs, [PAIRS, d], as a right side: a row and the sixteenth behind it. */
 static inline void rows_paired(int64_t d, word_rows x, uint32_t *y) {
+  const __m512i lanes = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   for (int64_t pair = 0; pair < PAIRS; pair++) {
     const uint32_t *low = x.words + (pair + pair / 16 * 16) * x.row, *high = low + 16 * x.row;
-    for (int64_t j = 0; j < d; j += 16)
-      _mm512_storeu_si512(y + pair * d + j, tile16_pair(_mm256_loadu_si256((const void *)(low + j / 2)),
-                                                        _mm256_loadu_si256((const void *)(high + j / 2))));
+    for (int64_t j = 0; j < d; j += 32) {
+      __m512i one = _mm512_permutexvar_epi64(lanes, _mm512_loadu_si512(low + j / 2));
+      __m512i other = _mm512_permutexvar_epi64(lanes, _mm512_loadu_si512(high + j / 2));
+      _mm512_storeu_si512(y + pair * d + j, _mm512_unpacklo_epi16(one, other));
+      _mm512_storeu_si512(y + pair * d + j + 16, _mm512_unpackhi_epi16(one, other));
+    }
   }
 }
 
@@ -58,6 +62,14 @@ static inline void rows_transposed(int64_t d, word_rows x, uint32_t *room, uint3
       _mm256_storeu_si256((void *)(y + (2 * j + 1) * PAIRS + i / 2),
                           _mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16)));
     }
+}
+
+/* [n_rows, n_columns] to [n_columns, n_rows]. */
+static inline void square_turn(const float *x, int64_t n_rows, int64_t n_columns, float *y) {
+  for (int64_t i = 0; i < n_rows; i += 16)
+    for (int64_t j = 0; j < n_columns; j += 16)
+      tile16_transpose((const uint32_t *)(const void *)(x + i * n_columns + j), n_columns,
+                       (uint32_t *)(void *)(y + j * n_rows + i), n_rows);
 }
 
 /* 16 elements as a type. */
@@ -81,11 +93,32 @@ static inline void across_store(int64_t d, const float *across, const float *fac
     }
 }
 
-/* fp32 rows times a factor to either type, n elements, a multiple of 16. */
+/* fp32 rows times a factor to either type, n elements, a multiple of 32. */
 static inline void rows_store(const float *x, float factor, void *y, nx_dtype type, int64_t start,
                               int64_t n) {
-  for (int64_t i = 0; i < n; i += 16)
-    store16(y, type, start + i, _mm512_mul_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(factor)));
+  const __m512 by = _mm512_set1_ps(factor);
+  for (int64_t i = 0; i < n; i += 32) {
+    __m512 low = _mm512_mul_ps(_mm512_loadu_ps(x + i), by),
+           high = _mm512_mul_ps(_mm512_loadu_ps(x + i + 16), by);
+    if (type == NX_bf16) {
+      _mm512_storeu_si512((uint16_t *)y + start + i, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    } else {
+      _mm512_storeu_ps((float *)y + start + i, low);
+      _mm512_storeu_ps((float *)y + start + i + 16, high);
+    }
+  }
+}
+
+/* The sums of 16 vectors, each of its elements. */
+static inline __m512 vectors_sums(const __m512 *x) {
+  float rows[16 * 16] __attribute__((aligned(64))), turned[16 * 16] __attribute__((aligned(64)));
+  __m512 sum[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) _mm512_store_ps(rows + 16 * i, x[i]);
+  tile16_transpose((const uint32_t *)(const void *)rows, 16, (uint32_t *)(void *)turned, 16);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) sum[i % 2] = _mm512_add_ps(sum[i % 2], _mm512_load_ps(turned + 16 * i));
+  return _mm512_add_ps(sum[0], sum[1]);
 }
 
 /* Whether this form computes it. */

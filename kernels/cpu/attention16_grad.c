@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of attention16.c, whose head has its products. Query tiles go together: while a tile of keys
- * lies in the caches, those that read it leave their weights and slopes side by side, and its dv and dk are
- * summed over all of them in one product each. */
+/* The gradient of attention16.c, with scores [keys, queries], so that weights and slopes come out in the
+ * layouts that the next products read:
+ *
+ *   s' = k q'     dp' = v do'     dv += p' do     dk += ds' q     dq' += k' ds'
+ *
+ * Left sides are keys and values as they lie in memory, and p' and ds'; of keys only the transpose is made,
+ * once for a head. Query tiles go together, and tiles of keys: while these lie in the caches, all of them
+ * leave their weights and slopes side by side, and a query's dq is summed over the keys, a key's dv and dk
+ * over the queries, in one product each. */
 #include "kernels/cpu/attention16_weights.h"
 #include "kernels/cpu/family.h"
 
-enum { TOGETHER = 4 };
+enum { TOGETHER = 8, PIECES = 2 };
 
 /* A thread's memory. w = d / 2 words in a row of d; of v, o and do d is e. */
 typedef struct space16 {
   uint32_t *packed;                   /* [n_key_tiles, d, PAIRS]: k' */
   uint32_t *q_across, *do_across;     /* [TOGETHER, w, SIDE]: q', do' as right sides */
   uint32_t *q_pairs, *do_pairs;       /* [TOGETHER, PAIRS, d]: q, do as right sides */
-  uint32_t *weight_rows, *slope_rows; /* [TOGETHER, SIDE, PAIRS]: p', ds' as left sides */
+  uint32_t *weight_rows, *slope_rows; /* [PIECES, TOGETHER, SIDE, PAIRS]: p', ds' as left sides */
   float *across;                      /* [TOGETHER, d, SIDE]: dq' */
   uint32_t *k_end, *v_end;            /* [SIDE, w]: the last tile, padded */
   uint32_t *row_room, *turn_room;     /* [SIDE, the wider w] */
-  float *score, *slope;               /* [SIDE, SIDE] */
-  uint32_t *pairs;                    /* [PAIRS, SIDE]: ds' as right side */
+  float *score, *slope;               /* [HALF, HALF] */
+  uint32_t *pairs;                    /* [PIECES, PAIRS, SIDE]: ds' as right side */
   float *dk, *dv;                     /* [n_key_tiles SIDE, d] */
+  uint32_t *begun;                    /* [n_key_tiles]: 0: nothing is in dk and dv */
   uint32_t *words;                    /* [SIDE, SIDE] random, [keys, queries] */
   float *bias;                        /* [distances] */
 } space16;
@@ -32,18 +39,19 @@ static uint64_t space_divide(const attention_shape *s, char *base, space16 *x) {
   x->do_across = attention_take(&at, TOGETHER * value_rows);
   x->q_pairs = attention_take(&at, TOGETHER * rows);
   x->do_pairs = attention_take(&at, TOGETHER * value_rows);
-  x->weight_rows = attention_take(&at, TOGETHER * SIDE * PAIRS);
-  x->slope_rows = attention_take(&at, TOGETHER * SIDE * PAIRS);
+  x->weight_rows = attention_take(&at, PIECES * TOGETHER * SIDE * PAIRS);
+  x->slope_rows = attention_take(&at, PIECES * TOGETHER * SIDE * PAIRS);
   x->across = attention_take(&at, TOGETHER * s->d * SIDE);
   x->k_end = attention_take(&at, rows);
   x->v_end = attention_take(&at, value_rows);
   x->row_room = attention_take(&at, wider);
   x->turn_room = attention_take(&at, wider);
-  x->score = attention_take(&at, SIDE * SIDE);
-  x->slope = attention_take(&at, SIDE * SIDE);
-  x->pairs = attention_take(&at, PAIRS * SIDE);
+  x->score = attention_take(&at, HALF * HALF);
+  x->slope = attention_take(&at, HALF * HALF);
+  x->pairs = attention_take(&at, PIECES * PAIRS * SIDE);
   x->dk = attention_take(&at, s->n_key_tiles * SIDE * s->d);
   x->dv = attention_take(&at, s->n_key_tiles * SIDE * s->e);
+  x->begun = attention_take(&at, s->n_key_tiles);
   x->words = attention_take(&at, SIDE * SIDE);
   x->bias = attention_take(&at, attention_distances(s));
   return (uint64_t)(at - base);
@@ -93,16 +101,19 @@ static int64_t query_start(const attention_shape *s, const query16 *q) {
 static void query_sums(const attention_shape *s, const attention_args *a, int64_t start, int64_t n,
                        query16 *q) {
   int64_t row = s->n_heads * s->e;
-  for (int64_t i = 0; i < SIDE; i++) {
-    const uint16_t *dout = (const uint16_t *)a->dout + start + i * row,
-                   *o = (const uint16_t *)a->o + start + i * row;
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < (i < n ? s->e : 0); j++)
-      sum += vec_float((uint32_t)dout[j] << 16) * vec_float((uint32_t)o[j] << 16);
-    q->sums.product[i] = sum;
-    q->sums.lse2[i] = i < n ? a->lse[query_start(s, q) + i] * log2_e : 1e30F;
+  for (int64_t i = 0; i < SIDE; i += 16) {
+    __m512 sums[16];
+    for (int64_t k = 0; k < 16; k++) {
+      const uint16_t *dout = (const uint16_t *)a->dout + start + (i + k) * row,
+                     *o = (const uint16_t *)a->o + start + (i + k) * row;
+      sums[k] = _mm512_setzero_ps();
+      for (int64_t j = 0; j < (i + k < n ? s->e : 0); j += 32)
+        sums[k] = _mm512_dpbf16_ps(sums[k], (__m512bh)_mm512_loadu_si512(dout + j),
+                                   (__m512bh)_mm512_loadu_si512(o + j));
+    }
+    _mm512_store_ps(q->sums.product + i, vectors_sums(sums));
   }
+  for (int64_t i = 0; i < SIDE; i++) q->sums.lse2[i] = i < n ? a->lse[query_start(s, q) + i] * log2_e : 1e30F;
 }
 
 static void query_begin(const attention_shape *s, const attention_args *a, const space16 *x, int64_t index,
@@ -130,37 +141,72 @@ typedef struct key_tile {
   word_rows k, v;
 } key_tile;
 
-/* Whether it reads any key of the tile; then its weights and slopes lie in their place, and dq' has grown. */
+static void quarter_meet(const attention_shape *s, const space16 *x, const attention_bend *bend,
+                         attention_read read, const key_tile *keys, weights_quarter quarter,
+                         const weights_places *places, const query16 *q) {
+  int64_t key = quarter.key, query = quarter.query;
+  tile16_multiply((tile16_product){HALF, HALF, s->d / 2, keys->k.words + key * keys->k.row, keys->k.row,
+                                   q->q_across + query, SIDE, x->score, HALF, false});
+  tile16_multiply((tile16_product){HALF, HALF, s->e / 2, keys->v.words + key * keys->v.row, keys->v.row,
+                                   q->do_across + query, SIDE, x->slope, HALF, false});
+  square_bend(s, bend, &q->mask, q->head, read, (square_part){key, HALF, query, HALF}, x->score);
+  weights_slopes(s, &quarter, &q->sums, &q->mask, bend, places);
+}
+
+/* Whether it reads any key of the tile; then its weights and slopes lie in their places. */
 static bool query_meet(const attention_shape *s, const space16 *x, const attention_bend *bend,
-                       const key_tile *keys, int64_t index, query16 *q) {
+                       const key_tile *keys, const weights_places *places, query16 *q) {
   if (keys->t < q->begin || keys->t >= q->end) return false;
   attention_mask_keys(s, keys->t, &q->mask);
   attention_read read = attention_tile_read(s, q->head, &q->mask);
   if (read == READ_NOTHING) return false;
-  tile16_multiply((tile16_product){SIDE, SIDE, s->d / 2, keys->k.words, keys->k.row, q->q_across, SIDE,
-                                   x->score, SIDE, false});
-  tile16_multiply((tile16_product){SIDE, SIDE, s->e / 2, keys->v.words, keys->v.row, q->do_across, SIDE,
-                                   x->slope, SIDE, false});
   if (s->threshold) draw_square(s, q->batch, q->head, &q->mask, x->words);
-  square_bend(s, bend, &q->mask, q->head, read, x->score);
-  int64_t at = index * SIDE * PAIRS;
-  weights_slopes(s, x->score, x->slope, x->words, &q->sums, &q->mask, bend, x->weight_rows + at,
-                 x->slope_rows + at, x->pairs);
-  tile16_multiply((tile16_product){s->d, SIDE, PAIRS, x->packed + keys->t * s->d * PAIRS, PAIRS, x->pairs,
-                                   SIDE, q->across, SIDE, q->met});
-  q->met = true;
+  for (int key = 0; key < SIDE; key += HALF)
+    for (int query = 0; query < SIDE; query += HALF) {
+      weights_quarter quarter = {x->score, x->slope, x->words,
+                                 key,      query,    weights_quarter_read(&q->mask, key, query)};
+      if (quarter.read == READ_NOTHING) weights_none(&quarter, places);
+      else quarter_meet(s, x, bend, read, keys, quarter, places, q);
+    }
   return true;
 }
 
-/* What n query tiles, from `first` on, add to dv and dk of a tile of keys. */
-static void keys_add(const attention_shape *s, const space16 *x, int64_t t, int64_t first, int64_t n) {
-  int64_t d = s->d, e = s->e, at = first * SIDE * PAIRS;
-  if (n == 0) return;
-  tile16_multiply((tile16_product){SIDE, e, PAIRS, x->weight_rows + at, PAIRS,
-                                   x->do_pairs + first * PAIRS * e, e, x->dv + t * SIDE * e, e, true, n,
-                                   SIDE * PAIRS, PAIRS * e});
-  tile16_multiply((tile16_product){SIDE, d, PAIRS, x->slope_rows + at, PAIRS, x->q_pairs + first * PAIRS * d,
-                                   d, x->dk + t * SIDE * d, d, true, n, SIDE * PAIRS, PAIRS * d});
+/* Which of PIECES tiles of keys from t on each of TOGETHER query tiles reads. */
+typedef bool meetings[TOGETHER][PIECES];
+
+/* What a query tile adds to dq' from those that it reads of n tiles of keys, from t on. */
+static void query_add(const attention_shape *s, const space16 *x, int64_t t, const bool *met, int64_t n,
+                      query16 *q) {
+  int64_t d = s->d;
+  for (int64_t first = 0, end; first < n; first = end + 1) {
+    for (end = first; end < n && met[end]; end++) {
+    }
+    if (end == first) continue;
+    tile16_multiply((tile16_product){d, SIDE, PAIRS, x->packed + (t + first) * d * PAIRS, PAIRS,
+                                     x->pairs + first * PAIRS * SIDE, SIDE, q->across, SIDE, q->met,
+                                     end - first, d * PAIRS, PAIRS * SIDE});
+    q->met = true;
+  }
+}
+
+/* What n query tiles add to dv and dk of a tile of keys, the piece'th. */
+static void keys_add(const attention_shape *s, const space16 *x, int64_t t, int64_t piece, meetings met,
+                     int64_t n) {
+  int64_t d = s->d, e = s->e;
+  for (int64_t first = 0, end; first < n; first = end + 1) {
+    for (end = first; end < n && met[end][piece]; end++) {
+    }
+    if (end == first) continue;
+    int64_t at = (piece * TOGETHER + first) * SIDE * PAIRS, count = end - first;
+    bool begun = x->begun[t];
+    tile16_multiply((tile16_product){SIDE, e, PAIRS, x->weight_rows + at, PAIRS,
+                                     x->do_pairs + first * PAIRS * e, e, x->dv + t * SIDE * e, e, begun,
+                                     count, SIDE * PAIRS, PAIRS * e});
+    tile16_multiply((tile16_product){SIDE, d, PAIRS, x->slope_rows + at, PAIRS,
+                                     x->q_pairs + first * PAIRS * d, d, x->dk + t * SIDE * d, d, begun, count,
+                                     SIDE * PAIRS, PAIRS * d});
+    x->begun[t] = true;
+  }
 }
 
 static void query_finish(const attention_shape *s, const attention_args *a, query16 *q) {
@@ -183,16 +229,20 @@ static void backward_tiles(const attention_shape *s, const attention_args *a, co
     if (queries[i].begin < begin) begin = queries[i].begin;
     if (queries[i].end > end) end = queries[i].end;
   }
-  for (int64_t t = begin; t < end; t++) {
-    const key_tile keys = {t, key_rows(s, a->k, s->d, kv, t, x->k_end),
-                           key_rows(s, a->v, s->e, kv, t, x->v_end)};
-    int64_t first = 0;
+  for (int64_t t = begin; t < end; t += PIECES) {
+    meetings met;
+    int64_t n_pieces = end - t < PIECES ? end - t : PIECES;
     for (int64_t i = 0; i < n; i++) {
-      if (query_meet(s, x, &bend, &keys, i, &queries[i])) continue;
-      keys_add(s, x, t, first, i - first);
-      first = i + 1;
+      for (int64_t u = 0; u < n_pieces; u++) {
+        const key_tile keys = {t + u, key_rows(s, a->k, s->d, kv, t + u, x->k_end),
+                               key_rows(s, a->v, s->e, kv, t + u, x->v_end)};
+        int64_t at = (u * TOGETHER + i) * SIDE * PAIRS;
+        const weights_places places = {x->weight_rows + at, x->slope_rows + at, x->pairs + u * PAIRS * SIDE};
+        met[i][u] = query_meet(s, x, &bend, &keys, &places, &queries[i]);
+      }
+      query_add(s, x, t, met[i], n_pieces, &queries[i]);
     }
-    keys_add(s, x, t, first, n - first);
+    for (int64_t u = 0; u < n_pieces; u++) keys_add(s, x, t + u, u, met, n);
   }
   for (int64_t i = 0; i < n; i++) query_finish(s, a, &queries[i]);
 }
@@ -201,16 +251,19 @@ static void backward_tiles(const attention_shape *s, const attention_args *a, co
 static void backward_part(const attention_shape *s, const attention_args *a, const space16 *x,
                           attention_part part) {
   int64_t group = s->n_heads / s->n_kv, kv = part.unit % s->n_kv, step = part.n_parts;
-  size_t n_rows = (size_t)(s->n_key_tiles * SIDE);
   head_pack(s, a, x, part.unit);
-  memset(x->dk, 0, n_rows * (size_t)s->d * sizeof *x->dk);
-  memset(x->dv, 0, n_rows * (size_t)s->e * sizeof *x->dv);
+  memset(x->begun, 0, (size_t)s->n_key_tiles * sizeof *x->begun);
   for (int64_t head = kv * group; head < (kv + 1) * group; head++) {
     int64_t first = ((part.index - head) % step + step) % step;
     for (int64_t tile = first; tile < s->n_tiles; tile += TOGETHER * step) {
       int64_t left = (s->n_tiles - tile + step - 1) / step;
       backward_tiles(s, a, x, part.unit, head, tile, step, left < TOGETHER ? left : TOGETHER);
     }
+  }
+  for (int64_t t = 0; t < s->n_key_tiles; t++) {
+    if (x->begun[t]) continue;
+    memset(x->dk + t * SIDE * s->d, 0, (size_t)(SIDE * s->d) * sizeof *x->dk);
+    memset(x->dv + t * SIDE * s->e, 0, (size_t)(SIDE * s->e) * sizeof *x->dv);
   }
 }
 

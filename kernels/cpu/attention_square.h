@@ -38,20 +38,20 @@ static inline int32_t attention_distance(int32_t key, int32_t query, int32_t las
   return distance < 0 ? 0 : distance > last ? last : distance;
 }
 
-/* A row of scores: of one key, `place`, with the queries of a tile. */
+/* A row of scores: of one key, `place`, with n queries of a tile. */
 static inline void attention_bend_row(const attention_bend *bend, float *score, int32_t place,
-                                      const int32_t *queries) {
+                                      const int32_t *queries, int64_t n) {
   float cap = bend->cap, slope = bend->slope, at = (float)place;
   if (cap > 0) {
     float inverse = 1 / cap;
 #pragma omp simd
-    for (int64_t i = 0; i < SIDE; i++) score[i] = cap * vec_tanh(score[i] * inverse);
+    for (int64_t i = 0; i < n; i++) score[i] = cap * vec_tanh(score[i] * inverse);
   }
   if (slope != 0) {
 #pragma omp simd
-    for (int64_t i = 0; i < SIDE; i++) score[i] += slope * (at - (float)queries[i]);
+    for (int64_t i = 0; i < n; i++) score[i] += slope * (at - (float)queries[i]);
   }
-  for (int64_t i = 0; bend->bias && i < SIDE; i++)
+  for (int64_t i = 0; bend->bias && i < n; i++)
     score[i] += bend->bias[attention_distance(place, queries[i], bend->last)];
 }
 
@@ -75,10 +75,10 @@ static inline void attention_table_sums(const attention_shape *s, int64_t head, 
 /* Scores that are too low for any weight where a block is not read; each query reads a key of its own block,
  * so that no query is left with these alone. */
 static inline void attention_block_row(const attention_shape *s, int64_t head, float *score, int32_t place,
-                                       const int32_t *queries) {
+                                       const int32_t *queries, int64_t n) {
   int64_t column = attention_block(s, place), last = -1;
   bool read = false;
-  for (int64_t i = 0; i < SIDE; i++) {
+  for (int64_t i = 0; i < n; i++) {
     int64_t row = attention_block(s, queries[i]);
     if (row != last) read = nxk_blocks_read(&s->blocks, (int64_t)s->head_start + head, row, column);
     last = row;
@@ -116,13 +116,25 @@ typedef struct square_run {
   float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64)));
 } square_run;
 
+/* The keys and queries of a tile that scores are of: [n_keys, n_queries]. */
+typedef struct square_part {
+  int64_t key, n_keys, query, n_queries;
+} square_part;
+
+static inline bool square_bends(const attention_bend *bend, attention_read read) {
+  return bend->cap > 0 || bend->slope != 0 || bend->bias || read == READ_SOME;
+}
+
 static inline void square_bend(const attention_shape *s, const attention_bend *bend,
-                               const attention_mask *mask, int64_t head, attention_read read, float *score) {
-  if (bend->cap <= 0 && bend->slope == 0 && !bend->bias && read != READ_SOME) return;
-  for (int key = 0; key < SIDE; key++) {
-    float *row = score + key * SIDE;
-    attention_bend_row(bend, row, mask->place[key], mask->query);
-    if (read == READ_SOME) attention_block_row(s, head, row, mask->place[key], mask->query);
+                               const attention_mask *mask, int64_t head, attention_read read,
+                               square_part part, float *score) {
+  const int32_t *queries = mask->query + part.query;
+  if (!square_bends(bend, read)) return;
+  for (int64_t i = 0; i < part.n_keys; i++) {
+    float *row = score + i * part.n_queries;
+    int32_t place = mask->place[part.key + i];
+    attention_bend_row(bend, row, place, queries, part.n_queries);
+    if (read == READ_SOME) attention_block_row(s, head, row, place, queries, part.n_queries);
   }
 }
 

@@ -163,10 +163,6 @@ static inline void tile16_transpose(const uint32_t *x, int64_t x_row, uint32_t *
   }
 }
 
-static inline __m256i tile16_narrow(const float *x) {
-  return (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(x));
-}
-
 /* Low halves from one row, high halves from the other. */
 static inline __m512i tile16_pair(__m256i low, __m256i high) {
   return _mm512_or_si512(_mm512_cvtepu16_epi32(low), _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
