@@ -155,10 +155,6 @@ const nxc_value *nxc_call_layout_cuts(evaluation *e, arguments args, size_t n_ar
 
 /* ---- DeepSpeed's partitions ---- */
 
-/* The modules of a GPT-NeoX model as its pipeline lists them: embedding, a transposition, the layers,
- * another transposition, norm, output. */
-enum { BEFORE = 2, BEHIND = 3 };
-
 typedef struct modules {
   double *sums; /* of the weights of the modules up to this one */
   int64_t n, n_parts;
@@ -207,54 +203,67 @@ static void partition_balanced(modules *m) {
   fill_parts(m, upper);
 }
 
-/* 1 for the modules whose class has a name that the pattern matches, in small or capital letters. */
-static bool weigh_by_type(evaluation *e, const char *text, bool tied, modules *m) {
-  const char *const first[BEFORE] = {"EmbeddingPipe", "_pre_transformer_block"};
-  const char *const last[BEHIND] = {"_post_transformer_block", "NormPipe",
-                                    tied ? "EmbeddingPipe" : "ParallelLinearPipe"};
+/* What a module weighs, by its number of parameters or by its class's name. */
+typedef struct scale {
+  evaluation *e;
+  pcre2_code *pattern; /* of the names that count, in small or capital letters; NULL: numbers */
+  pcre2_match_data *match;
+} scale;
+
+static bool weigh(const scale *with, const nxc_value *module, double *weight) {
+  if (with->pattern != NULL && module->kind == NXC_STRING) {
+    PCRE2_SPTR name = (PCRE2_SPTR)module->text;
+    *weight = pcre2_match(with->pattern, name, module->n_bytes, 0, 0, with->match, NULL) >= 0;
+    return true;
+  }
+  bool good = with->pattern == NULL && nxc_value_number(module, weight) && *weight >= 0;
+  if (!good) nxc_evaluation_fail(with->e, "cuts need numbers of parameters, or names of classes");
+  return good;
+}
+
+/* The modules before the layers, the layers, and those behind them. */
+static bool weigh_all(const scale *with, const nxc_value *before, const nxc_value *layer,
+                      const nxc_value *behind, modules *m) {
+  int64_t first = (int64_t)before->n_items, last = m->n - (int64_t)behind->n_items;
+  for (int64_t i = 0; i < m->n; i++) {
+    const nxc_value *module = i < first ? &before->items[i] : i < last ? layer : &behind->items[i - last];
+    if (!weigh(with, module, &m->sums[i])) return false;
+  }
+  return true;
+}
+
+static bool weigh_by_type(evaluation *e, const char *text, arguments modules_of, modules *m) {
   int code;
   size_t offset;
-  pcre2_code *pattern =
+  scale with = {.e = e};
+  with.pattern =
       pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_CASELESS, &code, &offset, NULL);
-  if (pattern == NULL) return nxc_evaluation_fail(e, "%s is not a regular expression", text), false;
-  pcre2_match_data *match = pcre2_match_data_create(1, NULL);
-  for (int64_t i = 0; i < m->n; i++) {
-    const char *name = i < BEFORE          ? first[i]
-                       : i < m->n - BEHIND ? "ParallelTransformerLayerPipe"
-                                           : last[i - (m->n - BEHIND)];
-    m->sums[i] = pcre2_match(pattern, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0, 0, match, NULL) >= 0;
-  }
-  pcre2_match_data_free(match);
-  pcre2_code_free(pattern);
-  return true;
+  if (with.pattern == NULL) return nxc_evaluation_fail(e, "%s is not a regular expression", text), false;
+  with.match = pcre2_match_data_create(1, NULL);
+  bool good = weigh_all(&with, modules_of[0], modules_of[1], modules_of[2], m);
+  pcre2_match_data_free(with.match);
+  pcre2_code_free(with.pattern);
+  return good;
 }
 
-/* Parameters of embedding, layer, norm and output. */
-static bool weigh_by_parameters(evaluation *e, arguments weights, size_t n_weights, modules *m) {
-  double of[4] = {0};
-  for (size_t i = 0; i < 4; i++)
-    if (i >= n_weights || !nxc_value_number(weights[i], &of[i]) || !(of[i] >= 0))
-      return nxc_evaluation_fail(e, "cuts need numbers of parameters"), false;
-  for (int64_t i = 0; i < m->n; i++) m->sums[i] = i >= BEFORE && i < m->n - BEHIND ? of[1] : 0;
-  m->sums[0] = of[0], m->sums[m->n - 2] = of[2], m->sums[m->n - 1] = of[3];
-  return true;
-}
-
-/* deepspeed_cuts(method, layers, stages, tied), and with the method parameters those of embedding, layer,
- * norm and output: GPT-NeoX's pipe_partition_method. */
+/* deepspeed_cuts(method, layers, stages, modules before the layers, a layer, modules behind them): what
+ * DeepSpeed makes of a list of modules, of which its methods type: and parameters need the names of their
+ * classes, or how many parameters they have. */
 const nxc_value *nxc_call_deepspeed_cuts(evaluation *e, arguments args, size_t n_args) {
+  (void)n_args;
   int64_t layers, stages;
-  if (args[0]->kind != NXC_STRING || !read_count(e, args[1], LAYERS_MAX, &layers) ||
-      !read_count(e, args[2], PARTS_MAX, &stages))
-    return nxc_evaluation_fail(e, "cuts need a method, layers and stages");
+  if (args[0]->kind != NXC_STRING || args[3]->kind != NXC_LIST || args[5]->kind != NXC_LIST ||
+      !read_count(e, args[1], LAYERS_MAX, &layers) || !read_count(e, args[2], PARTS_MAX, &stages))
+    return nxc_evaluation_fail(e, "cuts need a method, layers, stages and modules");
   if (stages == 0) return nxc_evaluation_fail(e, "there are no stages");
   const char *method = args[0]->text;
-  modules m = {.n = layers + BEFORE + BEHIND, .n_parts = stages};
-  m.sums = nxc_arena_array(e->arena, (size_t)m.n, sizeof *m.sums);
+  const int64_t first = (int64_t)args[3]->n_items, behind = (int64_t)args[5]->n_items;
+  modules m = {.n = first + layers + behind, .n_parts = stages};
+  m.sums = nxc_arena_array(e->arena, (size_t)m.n + 1, sizeof *m.sums);
   m.starts = nxc_arena_array(e->arena, (size_t)stages + 1, sizeof *m.starts);
-  bool weighed = false, uniform = strcmp(method, "uniform") == 0, tied = nxc_value_is_true(args[3]);
-  if (strcmp(method, "parameters") == 0) weighed = weigh_by_parameters(e, args + 4, n_args - 4, &m);
-  else if (strncmp(method, "type:", 5) == 0) weighed = weigh_by_type(e, method + 5, tied, &m);
+  bool weighed = false, uniform = strcmp(method, "uniform") == 0;
+  if (strcmp(method, "parameters") == 0) weighed = weigh_all(&(scale){.e = e}, args[3], args[4], args[5], &m);
+  else if (strncmp(method, "type:", 5) == 0) weighed = weigh_by_type(e, method + 5, args + 3, &m);
   else if (!uniform) nxc_evaluation_fail(e, "there is no such method");
   if (!weighed && !uniform) return NULL;
   for (int64_t i = 1; i < m.n; i++) m.sums[i] += m.sums[i - 1];
@@ -263,6 +272,6 @@ const nxc_value *nxc_call_deepspeed_cuts(evaluation *e, arguments args, size_t n
   int64_t *n_layers = nxc_arena_array(e->arena, (size_t)stages, sizeof *n_layers);
   for (int64_t part = 0; part < stages; part++)
     for (int64_t i = m.starts[part]; i < m.starts[part + 1]; i++)
-      n_layers[part] += i >= BEFORE && i < m.n - BEHIND;
+      n_layers[part] += i >= first && i < m.n - behind;
   return name_cuts(e, n_layers, (size_t)stages);
 }

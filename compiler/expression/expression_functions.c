@@ -11,7 +11,7 @@ static const nxc_expression_function system_functions[] = {
     {"stage_cuts", 7, 7, false, nxc_call_stage_cuts, NULL},
     {"weighted_cuts", 4, 4, false, nxc_call_weighted_cuts, NULL},
     {"layout_cuts", 1, 1, false, nxc_call_layout_cuts, NULL},
-    {"deepspeed_cuts", 4, 8, false, nxc_call_deepspeed_cuts, NULL},
+    {"deepspeed_cuts", 6, 6, false, nxc_call_deepspeed_cuts, NULL},
     {"ramped_steps", 5, 5, false, nxc_call_ramped_steps, NULL},
     {"growth", 4, 4, false, nxc_call_growth, NULL},
     {"batch_sizes", 2, 2, false, nxc_call_batch_sizes, NULL},

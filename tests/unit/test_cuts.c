@@ -88,49 +88,62 @@ static void xorl_gives_the_rest_to_the_first(void **state) {
   CHECK(rows);
 }
 
+/* What GPT-NeoX and Megatron-DeepSpeed list beside the layers. */
+#define LAYERS "['EmbeddingPipe', '_pre_transformer_block'], 'ParallelTransformerLayerPipe', "
+#define TIED LAYERS "['_post_transformer_block', 'NormPipe', 'EmbeddingPipe']"
+#define UNTIED LAYERS "['_post_transformer_block', 'NormPipe', 'ParallelLinearPipe']"
+#define MEGATRON                                                                                             \
+  "['_to_float16', 'EmbeddingPipe', '<lambda>'], 'ParallelTransformerLayerPipe', "                           \
+  "['undo', 'LayerNorm', 'EmbeddingPipe', 'float16_to_fp32']"
+
 /* The expected cuts come from the rules of DeeperSpeed's utils.py worked out by another program. */
 static void deepspeed_balances_its_list_of_modules(void **state) {
   (void)state;
   static const expected rows[] = {
-      {"deepspeed_cuts('type:transformer|mlp', 4, 2, true, 0, 10000000, 128, 0)", "1"},
-      {"deepspeed_cuts('type:transformer|mlp', 6, 4, false, 3219456, 49152, 128, 3219456)", "0 2 4"},
-      {"deepspeed_cuts('type:transformer|mlp', 12, 4, false, 1000, 10000000, 128, 1000)", "2 6 10"},
-      {"deepspeed_cuts('type:transformer|mlp', 44, 8, false, 0, 10000000, 128, 0)", "4 10 16 22 28 34 40"},
-      {"deepspeed_cuts('type:transformer|mlp', 32, 6, true, 3219456, 49152, 128, 3219456)", "4 10 16 22 28"},
-      {"deepspeed_cuts('type:transformer|mlp', 7, 3, false, 0, 10000000, 128, 0)", "1 4"},
-      {"deepspeed_cuts('type:paralleltransformer', 4, 2, true, 3219456, 10000000, 128, 3219456)", "1"},
-      {"deepspeed_cuts('type:paralleltransformer', 6, 4, true, 0, 10000000, 128, 0)", "1 3 5"},
-      {"deepspeed_cuts('type:paralleltransformer', 12, 4, false, 1000, 10000000, 128, 1000)", "2 5 8"},
-      {"deepspeed_cuts('type:paralleltransformer', 44, 8, false, 3219456, 10000000, 128, 3219456)",
+      {"deepspeed_cuts('type:transformer|mlp', 4, 2, " TIED ")", "1"},
+      {"deepspeed_cuts('type:transformer|mlp', 6, 4, " UNTIED ")", "0 2 4"},
+      {"deepspeed_cuts('type:transformer|mlp', 12, 4, " UNTIED ")", "2 6 10"},
+      {"deepspeed_cuts('type:transformer|mlp', 44, 8, " UNTIED ")", "4 10 16 22 28 34 40"},
+      {"deepspeed_cuts('type:transformer|mlp', 32, 6, " TIED ")", "4 10 16 22 28"},
+      {"deepspeed_cuts('type:transformer|mlp', 7, 3, " UNTIED ")", "1 4"},
+      {"deepspeed_cuts('type:paralleltransformer', 4, 2, " TIED ")", "1"},
+      {"deepspeed_cuts('type:paralleltransformer', 6, 4, " TIED ")", "1 3 5"},
+      {"deepspeed_cuts('type:paralleltransformer', 12, 4, " UNTIED ")", "2 5 8"},
+      {"deepspeed_cuts('type:paralleltransformer', 44, 8, " UNTIED ")",
        "5 11 17 23 29 35 41"},
-      {"deepspeed_cuts('type:paralleltransformer', 32, 6, true, 3219456, 10000000, 128, 3219456)",
+      {"deepspeed_cuts('type:paralleltransformer', 32, 6, " TIED ")",
        "5 11 17 23 29"},
-      {"deepspeed_cuts('type:paralleltransformer', 7, 3, true, 0, 10000000, 128, 0)", "2 5"},
-      {"deepspeed_cuts('type:embedding|layer', 4, 2, false, 1000, 49152, 128, 1000)", "1"},
-      {"deepspeed_cuts('type:embedding|layer', 6, 4, false, 0, 49152, 128, 0)", "0 2 4"},
-      {"deepspeed_cuts('type:embedding|layer', 12, 4, false, 0, 49152, 128, 0)", "2 6 10"},
-      {"deepspeed_cuts('type:embedding|layer', 44, 8, false, 3219456, 10000000, 128, 3219456)",
+      {"deepspeed_cuts('type:paralleltransformer', 7, 3, " TIED ")", "2 5"},
+      {"deepspeed_cuts('type:embedding|layer', 4, 2, " UNTIED ")", "1"},
+      {"deepspeed_cuts('type:embedding|layer', 6, 4, " UNTIED ")", "0 2 4"},
+      {"deepspeed_cuts('type:embedding|layer', 12, 4, " UNTIED ")", "2 6 10"},
+      {"deepspeed_cuts('type:embedding|layer', 44, 8, " UNTIED ")",
        "4 10 16 22 28 34 40"},
-      {"deepspeed_cuts('type:embedding|layer', 32, 6, true, 3219456, 10000000, 128, 3219456)",
+      {"deepspeed_cuts('type:embedding|layer', 32, 6, " TIED ")",
        "4 10 16 22 28"},
-      {"deepspeed_cuts('type:embedding|layer', 7, 3, false, 1000, 49152, 128, 1000)", "1 4"},
-      {"deepspeed_cuts('uniform', 4, 2, true, 1000, 49152, 128, 1000)", "1"},
-      {"deepspeed_cuts('uniform', 6, 4, true, 0, 49152, 128, 0)", "embedding 1 3"},
-      {"deepspeed_cuts('uniform', 12, 4, true, 0, 10000000, 128, 0)", "1 5 9"},
-      {"deepspeed_cuts('uniform', 44, 8, false, 1000, 49152, 128, 1000)", "3 9 15 21 27 33 39"},
-      {"deepspeed_cuts('uniform', 32, 6, true, 0, 49152, 128, 0)", "3 9 15 21 27"},
-      {"deepspeed_cuts('uniform', 7, 3, false, 1000, 10000000, 128, 1000)", "1 5"},
-      {"deepspeed_cuts('parameters', 4, 2, true, 3219456, 10000000, 128, 3219456)", "1"},
-      {"deepspeed_cuts('parameters', 6, 4, true, 0, 10000000, 128, 0)", "1 3 5"},
-      {"deepspeed_cuts('parameters', 12, 4, false, 0, 49152, 128, 0)", "2 5 8"},
-      {"deepspeed_cuts('parameters', 44, 8, true, 0, 49152, 128, 0)", "5 11 17 23 29 35 41"},
-      {"deepspeed_cuts('parameters', 32, 6, false, 1000, 10000000, 128, 1000)", "4 10 16 22 28"},
-      {"deepspeed_cuts('parameters', 7, 3, false, 0, 10000000, 128, 0)", "2 5"},
-      {"deepspeed_cuts('parameters', 12, 4, true, 38597376, 7087872, 1536, 38597376)", "embedding 5 11"},
-      {"deepspeed_cuts('parameters', 16, 8, false, 51511296, 12596224, 4096, 51511296)",
+      {"deepspeed_cuts('type:embedding|layer', 7, 3, " UNTIED ")", "1 4"},
+      {"deepspeed_cuts('uniform', 4, 2, " TIED ")", "1"},
+      {"deepspeed_cuts('uniform', 6, 4, " TIED ")", "embedding 1 3"},
+      {"deepspeed_cuts('uniform', 12, 4, " TIED ")", "1 5 9"},
+      {"deepspeed_cuts('uniform', 44, 8, " UNTIED ")", "3 9 15 21 27 33 39"},
+      {"deepspeed_cuts('uniform', 32, 6, " TIED ")", "3 9 15 21 27"},
+      {"deepspeed_cuts('uniform', 7, 3, " UNTIED ")", "1 5"},
+      {"deepspeed_cuts('parameters', 4, 2, [3219456, 0], 10000000, [0, 128, 3219456])", "1"},
+      {"deepspeed_cuts('parameters', 6, 4, [0, 0], 10000000, [0, 128, 0])", "1 3 5"},
+      {"deepspeed_cuts('parameters', 12, 4, [0, 0], 49152, [0, 128, 0])", "2 5 8"},
+      {"deepspeed_cuts('parameters', 44, 8, [0, 0], 49152, [0, 128, 0])", "5 11 17 23 29 35 41"},
+      {"deepspeed_cuts('parameters', 32, 6, [1000, 0], 10000000, [0, 128, 1000])", "4 10 16 22 28"},
+      {"deepspeed_cuts('parameters', 7, 3, [0, 0], 10000000, [0, 128, 0])", "2 5"},
+      {"deepspeed_cuts('parameters', 12, 4, [38597376, 0], 7087872, [0, 1536, 38597376])", "embedding 5 11"},
+      {"deepspeed_cuts('parameters', 16, 8, [51511296, 0], 12596224, [0, 4096, 51511296])",
        "embedding 3 7 11 15 15 15"},
-      {"deepspeed_cuts('type:norm|linear', 4, 2, false, 1, 1, 1, 1)", "3"},
-      {"deepspeed_cuts('type:(', 4, 2, false, 1, 1, 1, 1)", "error"},
+      {"deepspeed_cuts('type:norm|linear', 4, 2, " UNTIED ")", "3"},
+      {"deepspeed_cuts('type:transformer', 6, 4, " MEGATRON ")", "1 3 5"},
+      {"deepspeed_cuts('type:transformer|embedding', 6, 4, " MEGATRON ")", "0 2 4"},
+      {"deepspeed_cuts('type:transformer|embedding', 2, 4, " MEGATRON ")", "embedding 0 1"},
+      {"deepspeed_cuts('parameters', 6, 4, " TIED ")", "error"},
+      {"deepspeed_cuts('type:layer', 6, 4, [1], 2, [3])", "error"},
+      {"deepspeed_cuts('type:(', 4, 2, " UNTIED ")", "error"},
   };
   CHECK(rows);
 }
