@@ -160,21 +160,30 @@ static void add_context(const nxc_clock *c, nxc_passes *p) {
 }
 
 /* What comes once to a rank is copied there for each of its experts, and what these make is summed. */
-static double sorting_of(const nxc_sizes *z) {
-  return z->joins_copies > 0 ? 2 + 2 * nxc_places_of(z->expert, z->top_k) : sorting_passes;
+static double sorting_of(const nxc_clock *c) {
+  const nxc_sizes *z = c->z;
+  double passes = z->joins_copies > 0 ? 2 + 2 * nxc_places_of(z->expert, z->top_k) : sorting_passes;
+  return passes + (1 - z->joins_sorting) * c->traits.more_sorting;
+}
+
+/* Rows that padding adds, of the experts of a rank. */
+static double rows_added(const nxc_clock *c) {
+  double from = c->z->router_pads > 0 ? c->z->expert : 1;
+  return c->traits.padded_rows * c->z->experts / c->z->expert * from;
 }
 
 /* Rows to the experts and back, forward and backward alike; they are sorted by expert, and back, row by
  * row. Ranks that divide an expert each have all of its rows. */
 static void add_dispatch(const nxc_clock *c, nxc_passes *p) {
   const nxc_sizes *z = c->z;
-  double rows = z->tokens * z->top_k / z->tensor, copies = z->joins_copies > 0 ? z->top_k : 1;
+  double rows = z->tokens * z->top_k / z->tensor + z->router_pads * rows_added(c);
+  double copies = z->joins_copies > 0 ? z->top_k : 1;
   double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, copies);
   const nxc_ranks sharing = {z->expert_tensor, 1};
   double gathered = z->compute_bytes * rows * z->expert_tensor * z->hidden;
   seconds += 2 * c->traits.gathers_rows * nxc_gather_s(c->machine, sharing, gathered);
   double pads = z->fp8 * (1 - z->joins_sorting) * c->traits.pads_experts;
-  add_pointwise(c, p, (sorting_of(z) / c->device->scattered + pads) * rows * z->hidden);
+  add_pointwise(c, p, (sorting_of(c) / c->device->scattered + pads) * rows * z->hidden);
   p->forward.parts[NXC_SPENT_EXPERT] += seconds;
   p->backward.parts[NXC_SPENT_EXPERT] += seconds;
 }
@@ -192,6 +201,11 @@ static void hide_dispatch(const nxc_clock *c, nxc_passes *p) {
 }
 
 /* ---- layers ---- */
+
+/* A part of a layer has about so many kernels; a graph of them is launched as one. */
+static double launches_of(double n_kernels, double graph) {
+  return graph > 0 ? 1 : n_kernels;
+}
 
 /* What kernels take to be launched, where that is more than their work. */
 static void add_launches(const nxc_clock *c, nxc_passes *p, double n_forward) {
@@ -281,7 +295,7 @@ nxc_passes nxc_dense_layer(const nxc_clock *c) {
   nxc_add_adapters(c, &p, z->tokens, z->adapters.dense_added, z->adapters.dense_adapted, 1);
   add_tensor(c, &p, 1);
   add_context(c, &p);
-  add_launches(c, &p, 16);
+  add_launches(c, &p, launches_of(8, z->graph_attention) + launches_of(8, z->graph_network));
   const nxc_pass unread = last_product(c);
   add_recompute(c, &p, &unread);
   return p;
@@ -298,7 +312,7 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   nxc_passes p = {0};
   double local = z->experts / z->expert, sent = z->tokens * z->top_k * z->expert_tensor / z->tensor;
-  double rows = sent * rows_multiplied(c);
+  double rows = sent * rows_multiplied(c) + rows_added(c);
   add_attention(c, &p);
   add_stream(c, &p);
   const nxc_passes before = p;
@@ -317,8 +331,10 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   nxc_add_adapters(c, &p, rows / local, a->experts_added / local, a->experts_adapted / local, local);
   add_tensor(c, &p, c->traits.gathers_rows > 0 && z->shared_ffn == 0 ? 0.5 : 1); /* attention alone */
   add_context(c, &p);
+  double of_experts = 20 + (z->fp8 > 0 ? 6 : 2) * local; /* two products of each, and casts for them */
   add_launches(c, &p,
-               40 + (z->fp8 > 0 ? 6 : 2) * local); /* two products of each expert, and casts for them */
+               launches_of(8, z->graph_attention) + launches_of(12, z->graph_router) +
+                   launches_of(of_experts, z->graph_experts));
   add_recompute(c, &p, &(nxc_pass){0});
   hide_dispatch(c, &p);
   return p;

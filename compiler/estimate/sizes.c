@@ -145,6 +145,28 @@ static void read_kernels(const nxc_settings *s, nxc_sizes *z) {
   z->joins_copies = lists(s, NX_SETTING_KERNELS_JOINED, "copies");
   z->joins_sorting = lists(s, NX_SETTING_KERNELS_JOINED, "sorting");
   z->joins_experts = lists(s, NX_SETTING_KERNELS_JOINED, "experts");
+  z->separate_sums = lists(s, NX_SETTING_KERNELS_SEPARATE, "sums");
+  z->separate_sorting = lists(s, NX_SETTING_KERNELS_SEPARATE, "sorting");
+}
+
+static bool in_graph(const nxc_settings *s, const char *part) {
+  return lists(s, NX_SETTING_KERNELS_GRAPHS, "layer") || lists(s, NX_SETTING_KERNELS_GRAPHS, part);
+}
+
+static void read_graphs(const nxc_settings *s, nxc_sizes *z) {
+  z->graph_attention = in_graph(s, "attention");
+  z->graph_network = in_graph(s, "network");
+  z->graph_experts = in_graph(s, "experts");
+  z->graph_router = z->graph_experts > 0 || in_graph(s, "router");
+}
+
+/* Products in fp8 sum 16 elements at a time, and over rows too, for the gradients of weights; of those with a
+ * scale for every 32, whole ones. */
+static void read_padding(const nxc_settings *s, nxc_sizes *z) {
+  bool pads = z->fp8 > 0 && z->experts > 0;
+  z->row_multiple = !pads ? 1 : z->fp4 > 0 || nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, "mxfp8") ? 32 : 16;
+  z->router_pads = pads && nxc_is(s, NX_SETTING_MOE_PADDING, "router");
+  z->operator_pads = pads && nxc_is(s, NX_SETTING_MOE_PADDING, "operator");
 }
 
 static void read_undivided(const nxc_settings *s, nxc_sizes *z) {
@@ -216,6 +238,8 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   read_batch(t, &z);
   read_precision(&t->types, settings, &z);
   read_kernels(settings, &z);
+  read_graphs(settings, &z);
+  read_padding(settings, &z);
   read_undivided(settings, &z);
   read_sharding(t, settings, &z);
   read_recompute(&t->recomputation, &z);

@@ -72,6 +72,8 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(more_rows, 0, "the same for each one of what experts make")                                          \
   TRAIT(gathers_rows, 0, "1 where ranks that divide experts gather rows for them, and not tokens before")    \
   TRAIT(pads_experts, 0, "copies of the rows of experts, to and from counts that fp8 products accept")       \
+  TRAIT(padded_rows, 0, "rows that an expert gets more by that, from each rank that sends it some")          \
+  TRAIT(more_sorting, 0, "times that a row is moved more when rows are sorted by expert, and back")          \
   TRAIT(launches, 1, "kernels of a layer, beside one for each operator")                                     \
   TRAIT(sum_bytes, 0, "that adding a gradient to those of earlier micro-batches moves; 0: products add")     \
   TRAIT(update_bytes, 30, "that the update of a parameter moves")                                            \

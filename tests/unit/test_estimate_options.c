@@ -257,6 +257,62 @@ static void test_state_between_steps(void **unused) {
           2 * here.memory.parts[NXC_PART_OPTIMIZER], 1e-9);
 }
 
+#define EXPERTS SHARDED "mesh.expert=8 moe.experts=64 moe.top_k=6 moe.ffn_hidden=1408 "
+#define NARROW_EXPERTS EXPERTS "precision.products=fp8 "
+
+/* The router's padding goes to the experts as other rows do, and spares the copies. */
+static void test_padding(void **unused) {
+  (void)unused;
+  outcome wide = outcome_of("megatron", "h100", EXPERTS "moe.padding=router"),
+          plain = outcome_of("megatron", "h100", EXPERTS),
+          copies = outcome_of("megatron", "h100", NARROW_EXPERTS),
+          sent = outcome_of("megatron", "h100", NARROW_EXPERTS "moe.padding=router"),
+          gaps = outcome_of("megatron", "h100", NARROW_EXPERTS "kernels.joined=[sorting]"),
+          large = outcome_of("megatron", "h100",
+                             NARROW_EXPERTS "moe.padding=router precision.fp8_recipe=mxfp8");
+  near_to("bf16 is not padded", wide.time.step_s, plain.time.step_s, 1e-12);
+  assert_true(copies.time.parts[NXC_SPENT_POINTWISE] > sent.time.parts[NXC_SPENT_POINTWISE]);
+  assert_true(sent.time.parts[NXC_SPENT_EXPERT] > copies.time.parts[NXC_SPENT_EXPERT]);
+  assert_true(gaps.time.step_s < sent.time.step_s && gaps.time.step_s < copies.time.step_s);
+  /* rows of 16 and of 32: on average 7.5 and 15.5 are added of each expert, in 24 layers */
+  const double of_row = 2 * (3 * 2048. + 2 * 1408), rows = 24 * 64;
+  near_to("rows of 16", sent.memory.parts[NXC_PART_ACTIVATIONS] - gaps.memory.parts[NXC_PART_ACTIVATIONS],
+          rows * 7.5 * of_row, 1e-9);
+  near_to("rows of 32", large.memory.parts[NXC_PART_ACTIVATIONS] - gaps.memory.parts[NXC_PART_ACTIVATIONS],
+          rows * 15.5 * of_row, 1e-9);
+}
+
+/* What is not fused moves more; a gradient that is added stands in memory before. */
+static void test_unfused(void **unused) {
+  (void)unused;
+  outcome plain = outcome_of("megatron", "h100", EXPERTS),
+          sorts = outcome_of("megatron", "h100", EXPERTS "kernels.separate=[sorting]"),
+          fused = outcome_of("megatron", "h100", SHARDED),
+          sums = outcome_of("megatron", "h100", SHARDED "kernels.separate=[sums]"),
+          alike = outcome_of("megatron", "h100", SHARDED "kernels.separate=[sorting]");
+  assert_true(sorts.time.parts[NXC_SPENT_POINTWISE] > plain.time.parts[NXC_SPENT_POINTWISE]);
+  near_to("without experts", alike.time.step_s, fused.time.step_s, 1e-12);
+  assert_true(sums.time.parts[NXC_SPENT_POINTWISE] > fused.time.parts[NXC_SPENT_POINTWISE]);
+  near_to("a matrix", sums.memory.total - fused.memory.total, 2 * 50304. * 2048, 1e-9);
+}
+
+#define TINY "model.hidden=256 model.ffn_hidden=1024 model.heads=4 model.kv_heads=4 model.sequence=256 "
+
+/* A graph is one launch. */
+static void test_graphs(void **unused) {
+  (void)unused;
+  static const char *const graphs[] = {"", "router", "attention", "attention,network", "layer"};
+  double launches = HUGE_VAL;
+  for (size_t i = 0; i < 5; i++) {
+    char changes[1024];
+    snprintf(changes, sizeof changes, SHARDED TINY "kernels.graphs=[%s]", graphs[i]);
+    double s = outcome_of("megatron", "h100", changes).time.parts[NXC_SPENT_LAUNCH];
+    if (i == 1 || i == 4) near_to(graphs[i], s, launches, 1e-12);
+    else if (s >= launches) fail_msg("[%s]: launches take %g s, not less than %g s", graphs[i], s, launches);
+    launches = s;
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_orders),
@@ -272,6 +328,9 @@ int main(void) {
       cmocka_unit_test(test_state_between_steps),
       cmocka_unit_test(test_resharding),
       cmocka_unit_test(test_flash_of_stages),
+      cmocka_unit_test(test_padding),
+      cmocka_unit_test(test_unfused),
+      cmocka_unit_test(test_graphs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
