@@ -90,6 +90,32 @@ static void print_options(const nxc_tuned *best, nxc_arena *arena) {
            nxc_value_show(arena, nxc_option_change_value(&best->edits[i])));
 }
 
+static const nxc_assumption *find_assumption(const nxc_assumed *assumed, nxc_setting_id setting) {
+  for (size_t i = 0; i < assumed->n_items; i++)
+    if (assumed->items[i].setting == setting) return &assumed->items[i];
+  return NULL;
+}
+
+/* " --assume batch.global=64": what is assumed may follow from the layout, and what is assumed is not written,
+ * so that of another layout would be assumed otherwise. */
+static const char *assumptions_for(const job *j, const nxc_assumed *here, const char *text) {
+  const char *options = "";
+  const nxc_source *first = j->request.text;
+  nxc_request request = j->request;
+  nxc_compiled compiled;
+  nxc_assumed there;
+  request.text = nxc_source_new(j->arena, first ? first->name : j->output, text, strlen(text));
+  if (!nxc_estimate_compile(&j->estimate, &request, j->arena, nxc_sink_new(j->arena), &compiled, &there))
+    return options;
+  for (size_t i = 0; i < here->n_items; i++) {
+    const nxc_assumption *one = &here->items[i], *other = find_assumption(&there, one->setting);
+    if (other == NULL || strcmp(one->value, other->value) == 0) continue;
+    options = nxc_arena_printf(j->arena, "%s --assume %s=%s", options, nxc_setting_path(one->setting),
+                               one->value);
+  }
+  return options;
+}
+
 static int report(const job *j, nxc_tune_report *r) {
   const nxc_tune_result *result = r->result;
   const char *format = j->options.format_name ? j->options.format_name : "text";
@@ -99,6 +125,7 @@ static int report(const job *j, nxc_tune_report *r) {
     if (!nxc_output_write(j->arena, "tune", j->output, result->best[0].text, strlen(result->best[0].text)))
       return NXC_EXIT_USAGE;
     r->written = j->output;
+    r->assuming = assumptions_for(j, r->assumed, result->best[0].text);
   }
   if (strcmp(format, "json") == 0) nxc_tune_print_json(r, stdout);
   else if (strcmp(format, "text") == 0) nxc_tune_print(r, stdout);

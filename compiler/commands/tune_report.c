@@ -260,7 +260,9 @@ static void print_edits(const nxc_tune_report *r, const nxc_tuned *best, FILE *o
   fputs("\nThe best in the file's own options:\n", out);
   for (size_t i = 0; i < best->n_edits; i++)
     fprintf(out, "  %s\n", nxc_option_change_show(r->arena, &best->edits[i]));
-  if (r->written != NULL) fprintf(out, "written: %s\n", r->written);
+  if (r->written == NULL) return;
+  fprintf(out, "written: %s\n", r->written);
+  if (*r->assuming != '\0') print_words(r, out, "to plan it as here:", "", r->assuming);
 }
 
 void nxc_tune_print(const nxc_tune_report *r, FILE *out) {

@@ -22,6 +22,17 @@ trap 'rm -rf "$folder"' EXIT
 # What no layout fits in without it is searched again with the optimizer in the host's memory.
 "$nxcfg" tune megatron.sh --machine device.yaml --memory 6.5GiB --format options | grep -qx optimizer-cpu-offload=true
 result "what does not fit is offloaded" $?
+# What is written is planned as it was found where plan is told what was assumed, which is not written.
+sed 's/torchrun .* pretrain/python pretrain/' megatron.sh >"$folder/left_open.sh"
+"$nxcfg" tune "$folder/left_open.sh" --machine device.yaml --memory 500GiB -o "$folder/best.sh" >"$folder/told"
+assume=$(sed -n 's/^to plan it as here: //p' "$folder/told")
+best=$(awk '$1 == 1 && $2 ~ /^[0-9]+(sp)?$/ { print $(NF - 3), $(NF - 2); exit }' "$folder/told")
+# shellcheck disable=SC2086
+planned=$("$nxcfg" plan "$folder/best.sh" --machine device.yaml --format json $assume |
+  sed -n 's/.*"step_seconds": \([0-9.e-]*\).*/\1/p' | head -n 1)
+[ -n "$assume" ] &&
+  awk -v b="$best" -v p="$planned" 'BEGIN { split(b, x); s = x[1] * (x[2] == "ms" ? 1e-3 : 1); exit !(p > 0 && s / p < 1.005 && p / s < 1.005) }'
+result "what is written is planned as it was found" $?
 # A code that grew out of the system is not told options that it has not: offloading, the padded vocabulary.
 sed 's/--bf16/--bf16 --deepspeed/' megatron.sh >"$folder/deepspeed.sh"
 sed 's/--vocab-size 128255//; s/NullTokenizer/PretrainedFromHF/' "$folder/deepspeed.sh" >"$folder/unpadded.sh"
