@@ -131,6 +131,17 @@ static void keep_followers(const nxc_speaker *s, bool changed[NX_N_SETTINGS]) {
     changed[ids[i]] = changed[ids[i]] && s->follows[ids[i]];
 }
 
+/* Whether a setting has its value from the option. One that nothing reads may be read elsewhere, as the size
+ * of a bucket without ZeRO, and one that sets nothing may serve others too. */
+static bool acts(const nxc_compiled *compiled, const nxc_bound *bound) {
+  bool any = false;
+  for (size_t i = 0; i < bound->row->n_sets; i++) {
+    const char *from = nxc_settings_from(compiled->settings, bound->row->sets[i].setting)->option;
+    any = any || (from != NULL && strcmp(from, bound->row->name) == 0);
+  }
+  return any;
+}
+
 static void compare_options(saying *s, const nxc_binding *composed, const bool changed[NX_N_SETTINGS]) {
   const nxc_compiled *compiled = s->speaker->compiled;
   for (size_t i = 0; i < compiled->dialect->n_options; i++) {
@@ -142,9 +153,7 @@ static void compare_options(saying *s, const nxc_binding *composed, const bool c
         !pinned && is->value != NULL && shall->value != NULL && nxc_value_equal(is->value, shall->value);
     bool silent = !is->given && shall->value != NULL && usual != NULL && nxc_value_equal(shall->value, usual);
     if (shall->given && !same && !silent) edit(s, i, shall->value);
-    bool goes =
-        !shall->given && is->given && is->row->n_sets > 0; /* what sets nothing may serve others too */
-    if (goes) edit(s, i, NULL);
+    if (!shall->given && is->given && acts(compiled, is)) edit(s, i, NULL);
   }
 }
 

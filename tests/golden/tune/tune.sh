@@ -33,6 +33,10 @@ planned=$("$nxcfg" plan "$folder/best.sh" --machine device.yaml --format json $a
 [ -n "$assume" ] &&
   awk -v b="$best" -v p="$planned" 'BEGIN { split(b, x); s = x[1] * (x[2] == "ms" ? 1e-3 : 1); exit !(p > 0 && s / p < 1.005 && p / s < 1.005) }'
 result "what is written is planned as it was found" $?
+# What nothing reads as the file is stays for what may read it then.
+"$nxcfg" validate neox_bucket.yml --world-size 16 --machine a100-40 --memory 8GiB >"$folder/told" 2>&1
+grep -q 'with checkpoint_activations=true.*zero_optimization.stage=3' "$folder/told" && ! grep -q 'reduce_bucket_size taken out' "$folder/told"
+result "the size of a bucket stays where ZeRO is asked for" $?
 # A code that grew out of the system is not told options that it has not: offloading, the padded vocabulary.
 sed 's/--bf16/--bf16 --deepspeed/' megatron.sh >"$folder/deepspeed.sh"
 sed 's/--vocab-size 128255//; s/NullTokenizer/PretrainedFromHF/' "$folder/deepspeed.sh" >"$folder/unpadded.sh"
