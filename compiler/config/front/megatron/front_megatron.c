@@ -102,7 +102,8 @@ static nxc_launched choose_launch(front *f, nxc_script *script) {
   f->launches = nxc_arena_array(f->to.arena, script->n_launches, sizeof *f->launches);
   f->n_launches = script->n_launches;
   for (size_t i = 0; i < script->n_launches; i++) f->launches[i] = script->launches[i].at;
-  if (script->n_launches > 1) f->launches_differ = nxc_launch_differences(f->to.arena, script);
+  bool asked = f->texts->launch == 0; /* which of them is meant */
+  if (asked && script->n_launches > 1) f->launches_differ = nxc_launch_differences(f->to.arena, script);
   f->launched = found;
   f->to.program = found.program;
   f->to.own = found.own;

@@ -104,25 +104,24 @@ static bool is_again(const nxc_script *script, size_t n_kept, const nxc_launch *
     const nxc_launch *other = &script->launches[i];
     bool programs = other->program != NULL && launch->program != NULL;
     if (!programs || strcmp(other->program, launch->program) != 0) continue;
+    if (!same_words(&other->arguments, &launch->arguments)) continue;
     const char *ranks = ranks_of(script->arena, &other->launcher);
-    bool same = strcmp(ranks, ranks_of(script->arena, &launch->launcher)) == 0;
-    if (same && same_words(&other->arguments, &launch->arguments)) return true;
+    if (strcmp(ranks, ranks_of(script->arena, &launch->launcher)) == 0) return true;
   }
   return false;
 }
 
 nxc_launched nxc_launched_choose(nxc_script *script, size_t n) {
-  int most = 0;
+  int most = 0, *worths = nxc_arena_array(script->arena, script->n_launches + 1, sizeof *worths);
   for (size_t i = 0; i < script->n_launches; i++) {
     nxc_launched found = look_at(script->arena, &script->launches[i]);
-    if (worth(&found) > most) most = worth(&found);
+    worths[i] = worth(&found);
+    if (worths[i] > most) most = worths[i];
   }
   size_t n_kept = 0;
-  for (size_t i = 0; i < script->n_launches; i++) {
-    nxc_launched found = look_at(script->arena, &script->launches[i]);
-    if (worth(&found) == most && !is_again(script, n_kept, found.launch))
+  for (size_t i = 0; i < script->n_launches; i++)
+    if (worths[i] == most && !is_again(script, n_kept, &script->launches[i]))
       script->launches[n_kept++] = script->launches[i];
-  }
   script->n_launches = n_kept;
   return look_at(script->arena, &script->launches[n > 0 && n <= n_kept ? n - 1 : 0]);
 }
