@@ -105,6 +105,7 @@ static const char *assumptions_for(const job *j, const nxc_assumed *here, const 
   nxc_compiled compiled;
   nxc_assumed there;
   request.text = nxc_source_new(j->arena, first ? first->name : j->output, text, strlen(text));
+  if (request.file != NULL) request.file = j->output; /* which may name a model, too */
   if (!nxc_estimate_compile(&j->estimate, &request, j->arena, nxc_sink_new(j->arena), &compiled, &there))
     return options;
   for (size_t i = 0; i < here->n_items; i++) {

@@ -245,12 +245,16 @@ static bool assume_defaults(attempt *a, const nxc_settings *s) {
 
 /* ---- all ---- */
 
-static bool lacks_shape(const nxc_settings *s) {
+static bool lacks_layers(const nxc_settings *s) {
   const nxc_setting_id shape[] = {NX_SETTING_MODEL_LAYERS, NX_SETTING_MODEL_HIDDEN, NX_SETTING_MODEL_HEADS,
-                                  NX_SETTING_MODEL_FFN_HIDDEN, NX_SETTING_MODEL_VOCAB};
+                                  NX_SETTING_MODEL_FFN_HIDDEN};
   for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
     if (!nxc_has(s, shape[i])) return true;
   return false;
+}
+
+static bool lacks_shape(const nxc_settings *s) {
+  return lacks_layers(s) || !nxc_has(s, NX_SETTING_MODEL_VOCAB);
 }
 
 bool nxc_is_other_kind(const nxc_settings *s) {
@@ -269,7 +273,7 @@ static bool assume_next(attempt *a, const trial *t) {
   if (s == NULL || nxc_is_other_kind(s)) return false;
   if (t->compiled.binding->elsewhere && !a->request.assumes_defaults)
     return a->request.assumes_defaults = true;
-  if (a->model == NULL && lacks_shape(s) && assume_model(a, &t->compiled)) return true;
+  if (a->model == NULL && lacks_layers(s) && assume_model(a, &t->compiled)) return true;
   if (assume_usual(a, &t->compiled)) return true;
   if (!lacks_shape(s) && assume_all(a, s, left_open, sizeof left_open / sizeof *left_open)) return true;
   if (!nxc_has(s, NX_SETTING_MESH_WORLD)) return assume_world(a, t);

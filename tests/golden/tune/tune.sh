@@ -33,6 +33,10 @@ planned=$("$nxcfg" plan "$folder/best.sh" --machine device.yaml --format json $a
 [ -n "$assume" ] &&
   awk -v b="$best" -v p="$planned" 'BEGIN { split(b, x); s = x[1] * (x[2] == "ms" ? 1e-3 : 1); exit !(p > 0 && s / p < 1.005 && p / s < 1.005) }'
 result "what is written is planned as it was found" $?
+# The file's name tells less of the vocabulary than the tokenizer that it names.
+sed 's/NullTokenizer --vocab-size 128255/HuggingFaceTokenizer --tokenizer-model Qwen\/Qwen3-8B/' megatron.sh >"$folder/llama-3-8b.sh"
+"$nxcfg" plan "$folder/llama-3-8b.sh" | grep -q '^assumed *model.vocab = [0-9]* (that of Qwen/Qwen3-8B)'
+result "a tokenizer that is named tells the vocabulary" $?
 # What nothing reads as the file is stays for what may read it then.
 "$nxcfg" validate neox_bucket.yml --world-size 16 --machine a100-40 --memory 8GiB >"$folder/told" 2>&1
 grep -q 'with checkpoint_activations=true.*zero_optimization.stage=3' "$folder/told" && ! grep -q 'reduce_bucket_size taken out' "$folder/told"
