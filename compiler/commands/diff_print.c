@@ -2,6 +2,7 @@
 #include "compiler/commands/diff.h"
 
 #include "compiler/diagnostics/characters.h"
+#include "compiler/show/plan_dump.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -42,6 +43,15 @@ static void print_both(const char *name, const char *unit, double a, double b) {
   printf("  %-28s %.4g %s -> %.4g %s (%+.1f %%)\n", name, a, unit, b, unit, 100 * (b / a - 1));
 }
 
+static void print_speeds(double a, double b) {
+  if (a <= 0 || b <= 0) return;
+  printf("  %-28s ", "speed");
+  nxc_print_quantity(stdout, a, "tokens/s");
+  fputs(" -> ", stdout);
+  nxc_print_quantity(stdout, b, "tokens/s");
+  printf(" (%+.1f %%)\n", 100 * (b / a - 1));
+}
+
 static bool both_known(const nxc_diff *c, int column) {
   return c->sides[0].columns[column].whose != NULL && c->sides[1].columns[column].whose != NULL;
 }
@@ -54,11 +64,18 @@ static void print_estimates(const nxc_diff *c) {
     printf("a rank of %s%s%s\n", a->whose, same ? "" : " -> ", same ? "" : b->whose);
     print_both("memory", "GiB", a->total / 1073741824.0, b->total / 1073741824.0);
     print_both("step", "s", a->step_s, b->step_s);
-    print_both("speed", "tokens/s", a->tokens_per_s, b->tokens_per_s);
+    print_speeds(a->tokens_per_s, b->tokens_per_s);
     print_both("share of the peak (MFU)", "%", 100 * a->utilisation, 100 * b->utilisation);
   }
   for (int i = 0; i < 2; i++)
     if (c->sides[i].lacks != NULL) printf("%s is not estimated: %s\n", c->sides[i].name, c->sides[i].lacks);
+}
+
+/* One for both, where it is the same. */
+static void print_sources(const char *a, const char *b) {
+  printf("  %-28s   (%s", "", a);
+  if (strcmp(a, b) != 0) printf(" -> %s", b);
+  puts(")");
 }
 
 static void print_text(const nxc_diff *c) {
@@ -71,7 +88,7 @@ static void print_text(const nxc_diff *c) {
       first = false;
       const nxc_compared_value *a = &d->values[0], *b = &d->values[1];
       printf("  %-28s %s -> %s\n", nxc_characters_shown(c->arena, d->path), shown(c, a), shown(c, b));
-      printf("  %-28s   (%s -> %s)\n", "", shown_from(c, a), shown_from(c, b));
+      print_sources(shown_from(c, a), shown_from(c, b));
     }
   }
   print_estimates(c);

@@ -123,4 +123,9 @@ expect 'a folder at a revision that there is not' $? 2 'git knows no revision HE
 expect 'a revision that there is not' $? 2 'git knows no revision nonsense'
 "$nxcfg" diff --git --output=x a/two.yaml >printed 2>&1
 expect 'an option is no revision' $? 2 'is no revision'
+# A source that both have stands once, and speeds are told as elsewhere.
+sed 's/tensor_model_parallel_size: 8/tensor_model_parallel_size: 4/' "$conf/nxdt/llama-7b.yaml" >other.yaml
+"$nxcfg" diff "$conf/nxdt/llama-7b.yaml" other.yaml --machine trn2 >printed 2>&1
+expect "sources and speeds" $? 1 " (derived by NX2001 from mesh.world, mesh.tensor, mesh.pipeline, mesh.context)" \
+  "ktokens/s -> " '!e+04'
 finish
