@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/plan_rate.h"
 
+#include "compiler/show/plan_dump.h"
+
 enum { N_LINES = 40, BAR = 40, POINTS = 1000, WIDTH = 1000, HEIGHT = 300, LEFT = 80, TOP = 30, BELOW = 50 };
 
 /* The step with which a segment begins to hold. */
@@ -38,6 +40,20 @@ void nxc_rate_print(const nxc_training *t, FILE *out) {
   }
 }
 
+/* At round numbers, but not where the ends of the axes are told. */
+static void draw_ticks(double top, double last, FILE *out) {
+  static const char tick[] = "<path d=\"M%.1f %.1f h%d v%d\" stroke=\"#555555\"/>\n"
+                             "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%.10g</text>\n";
+  for (double rate = nxc_tick(top); rate < 0.95 * top; rate += nxc_tick(top)) {
+    double y = TOP + (1 - rate / top) * HEIGHT;
+    fprintf(out, tick, LEFT - 5.0, y, 5, 0, LEFT - 8.0, y + 4, "end", rate);
+  }
+  for (double step = nxc_tick(last); step < 0.9 * last; step += nxc_tick(last)) {
+    double x = LEFT + (step - 1) / last * WIDTH;
+    fprintf(out, tick, x, TOP + HEIGHT + 0.0, 0, 5, x, TOP + HEIGHT + 18.0, "middle", step);
+  }
+}
+
 bool nxc_rate_draw(const nxc_training *t, FILE *out) {
   double top = most(t), last = (double)(t->rate.max_steps - 1);
   fprintf(
@@ -59,6 +75,8 @@ bool nxc_rate_draw(const nxc_training *t, FILE *out) {
     fprintf(out, "%.1f,%.2f ", LEFT + (last > 0 ? (double)step / last : 0) * WIDTH,
             TOP + (1 - share) * HEIGHT);
   }
-  fputs("\"/>\n</svg>\n", out);
+  fputs("\"/>\n", out);
+  if (top > 0 && last >= 10) draw_ticks(top, last, out);
+  fputs("</svg>\n", out);
   return ferror(out) == 0;
 }

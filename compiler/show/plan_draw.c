@@ -195,12 +195,15 @@ static void draw_legend(const timeline *t, FILE *out) {
   if (is_cut(t->plan)) draw_key(780, colours[2][0], "W its weights' part", out);
 }
 
-/* Ticks at round numbers: 1, 2 or 5 of a power of ten. */
+double nxc_tick(double length) {
+  double power = 1;
+  while (length / power > 10) power *= 10;
+  while (length / power < 1) power /= 10;
+  return length / power <= 2 ? power / 5 : length / power <= 5 ? power / 2 : power;
+}
+
 static void draw_axis(const timeline *t, FILE *out) {
-  double power = 1, bottom = TOP + ROW * (double)t->n_stages;
-  while (t->length / power > 10) power *= 10;
-  while (t->length / power < 1) power /= 10;
-  double step = t->length / power <= 2 ? power / 5 : t->length / power <= 5 ? power / 2 : power;
+  double bottom = TOP + ROW * (double)t->n_stages, step = nxc_tick(t->length);
   for (int i = 0; i * step <= t->length; i++) {
     double x = LEFT + i * step / t->length * WIDTH;
     fprintf(out, "<line x1=\"%.2f\" x2=\"%.2f\" y1=\"%.0f\" y2=\"%.0f\" stroke=\"#555555\"/>\n"

@@ -30,4 +30,7 @@ void nxc_print_quantity(FILE *out, double quantity, const char *unit);
 /* "10.5 billion", "2520", "0.975" */
 const char *nxc_in_words(nxc_arena *arena, double number);
 
+/* Between ticks of an axis: 1, 2 or 5 of a power of ten, so that there are at most ten. */
+double nxc_tick(double length);
+
 #endif

@@ -76,6 +76,16 @@ result 'show --svg: no text overlaps or is cut' $?
 sed 's/^/# /' "$work/log"
 screenshot schedule 1 "$work/svg.html"
 
+"$nxcfg" plan conf/megatron/llama-405b.sh --lr --svg "$work/rate.svg" >/dev/null
+grep -q '>4e-05<' "$work/rate.svg" && grep -q '>600000<' "$work/rate.svg"
+result 'plan --lr --svg: both axes have ticks' $?
+{ echo '<!DOCTYPE html><body><div class=scroll style="overflow:auto">'; cat "$work/rate.svg" "$here/probe.html"; } >"$work/rate.html"
+browse 1 --dump-dom "file://$work/rate.html" | grep -o '<title>PROBE [^<]*' >"$work/log"
+grep -q 'texts [1-9][0-9]* wrong 0:' "$work/log"
+result 'plan --lr --svg: no text overlaps or is cut' $?
+sed 's/^/# /' "$work/log"
+screenshot rate 1 "$work/rate.html"
+
 page 405b conf/megatron/llama-405b.sh --machine machines/h100.yaml
 page interleaved conf/nxdt/pipeline.yaml
 page several tests/golden/megatron/files/launch_job.sh --machine machines/h100.yaml
