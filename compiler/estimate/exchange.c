@@ -57,8 +57,8 @@ double nxc_places_of(double places, double copies) {
 double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double bytes, double copies) {
   if (group.size <= 1 || bytes <= 0) return 0;
   double near = members_near(machine, group), domains = ceil(group.size / near);
-  double inside = bytes * nxc_places_of(group.size, copies) * (near - 1) / near / rate(&machine->inside, bytes) +
-                  once_s(&machine->inside);
+  double there = bytes * nxc_places_of(group.size, copies) * (near - 1) / near;
+  double inside = there / rate(&machine->inside, bytes) + once_s(&machine->inside);
   if (domains <= 1) return inside;
   double far = bytes * nxc_places_of(domains, copies) * (domains - 1) / domains;
   return inside + far / rate(&machine->between, bytes) + once_s(&machine->between);

@@ -26,8 +26,9 @@ void nxc_add_weights(const nxc_clock *c, nxc_passes *p, const nxc_product *weigh
 }
 
 static void add_uncast(const nxc_clock *c, nxc_passes *p, double m, double n, double k, double count) {
-  const nxc_product forward = {m, n, k, count, 2, c->z->fp8 > 0}, input = {m, k, n, count, 2, c->z->fp8 > 0};
-  const nxc_product weight = {n, k, m, count, nxc_gradient_bytes(c), c->z->fp8 > 0};
+  const nxc_product forward = {m, n, k, count, 2, c->z->fp8 > 0, false};
+  const nxc_product input = {m, k, n, count, 2, c->z->fp8 > 0, false};
+  const nxc_product weight = {n, k, m, count, nxc_gradient_bytes(c), c->z->fp8 > 0, true};
   p->forward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &forward);
   p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &input);
   nxc_add_weights(c, p, &weight);
@@ -62,7 +63,8 @@ void nxc_add_adapters(const nxc_clock *c, nxc_passes *p, double rows, double wei
                       double count) {
   if (weights <= 0) return;
   double rank = c->z->adapter_rank, width = weights / rank / 2;
-  const nxc_product down = {rows, rank, width, count, 2, false}, up = {rows, width, rank, count, 2, false};
+  const nxc_product down = {rows, rank, width, count, 2, false, false};
+  const nxc_product up = {rows, width, rank, count, 2, false, false};
   double seconds = nxc_product_s(c->device, &down) + nxc_product_s(c->device, &up);
   p->forward.parts[NXC_SPENT_PRODUCTS] += seconds;
   p->backward.parts[NXC_SPENT_PRODUCTS] += 2 * seconds; /* gradients of inputs, and of weights */

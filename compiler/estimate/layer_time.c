@@ -344,8 +344,8 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   nxc_passes p = {0};
   double m = z->tokens, n = z->outputs / z->tensor, k = z->hidden;
-  const nxc_product forward = {m, n, k, 1, 2, false}, input = {m, k, n, 1, 2, false};
-  const nxc_product weight = {n, k, m, 1, nxc_gradient_bytes(c), false};
+  const nxc_product forward = {m, n, k, 1, 2, false, false}, input = {m, k, n, 1, 2, false, false};
+  const nxc_product weight = {n, k, m, 1, nxc_gradient_bytes(c), false, true};
   p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
   p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input);
   nxc_add_weights(c, &p, &weight);

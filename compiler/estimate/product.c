@@ -26,8 +26,9 @@ static double tiled_s(const nxc_device *device, double reached, bool narrow, con
 }
 
 /* Rows that do not begin at multiples of 16 bytes are read element by element. */
-static double aligned(double n, double k, double element_bytes) {
-  return fmod(n * element_bytes, 16) == 0 && fmod(k * element_bytes, 16) == 0 ? 1 : 0.25;
+static double aligned(const nxc_product *p, double element_bytes) {
+  double other = p->over_rows ? p->m : p->k;
+  return fmod(p->n * element_bytes, 16) == 0 && fmod(other * element_bytes, 16) == 0 ? 1 : 0.25;
 }
 
 /* Of the shorter of work and moves, what a kernel of many products does not hide beneath the longer. */
@@ -39,7 +40,7 @@ double nxc_product_s(const nxc_device *device, const nxc_product *p) {
   double element_bytes = narrow ? 1 : 2;
   double bytes = element_bytes * (p->m * p->k + p->n * p->k) + p->out_bytes * p->m * p->n;
   double reached = narrow ? device->peak_fp8 * device->efficiency_fp8 : device->peak * device->efficiency;
-  double work = tiled_s(device, reached * aligned(p->n, p->k, element_bytes), narrow, p),
+  double work = tiled_s(device, reached * aligned(p, element_bytes), narrow, p),
          moves = nxc_moved_s(device, p->count * bytes);
   return fmax(work, moves) + (p->count > 1 ? unhidden * fmin(work, moves) : 0);
 }
