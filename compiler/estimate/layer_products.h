@@ -15,7 +15,7 @@ void nxc_add_product(const nxc_clock *clock, nxc_passes *passes, double m, doubl
 void nxc_add_network(const nxc_clock *clock, nxc_passes *passes, double rows, double width, double count);
 /* `rows` through each of `count` experts. */
 void nxc_add_experts(const nxc_clock *clock, nxc_passes *passes, double rows, double width, double count);
-/* Rows through adapters of so many weights, beside `adapted` frozen ones to whose results theirs are added. */
+/* Rows through adapters of so many weights, beside `adapted` frozen ones to whose results theirs go. */
 void nxc_add_adapters(const nxc_clock *clock, nxc_passes *passes, double rows, double weights, double adapted,
                       double count);
 

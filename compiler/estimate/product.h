@@ -17,7 +17,7 @@ typedef struct nxc_product {
   double count;     /* of such products in one kernel; each has its own matrices */
   double out_bytes; /* that an element of the result moves: 2, more where it is added to what is there */
   bool fp8;
-  bool over_rows; /* its sums go over the rows of both operands, which are m and n long; else over k columns */
+  bool over_rows; /* sums go over rows of both operands, which are m and n long; else over columns */
 } nxc_product;
 
 double nxc_product_s(const nxc_device *device, const nxc_product *product);
