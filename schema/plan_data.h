@@ -55,8 +55,9 @@ typedef enum nx_walk {
                            whole batch */
   NX_WALK_CYCLIC,       /* each epoch permuted by its number; it ends with the last micro-batch of all ranks
                            (Megatron's dataloader-type cyclic with no-data-sharding) */
-  NX_WALK_CYCLIC_SHARDS /* the same, and each rank has samples of its own, one permutation being that of all
-                         */
+  NX_WALK_CYCLIC_SHARDS, /* the same, and each rank has samples of its own, one permutation being that of all
+                          */
+  NX_WALK_AGAIN          /* the whole batches of an epoch, in the order of the first, again and again */
 } nx_walk;
 
 /* What a schedule reads: a mixture of sources. Training reads the one that has its role. */

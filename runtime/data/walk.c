@@ -17,6 +17,7 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
 /* Of an epoch, for batches of so many samples. */
 static uint64_t samples_read(const nxr_walk *walk, uint64_t batch) {
   if (walk->kind == NX_WALK_DISTRIBUTED) return rounded_up(walk->n_samples, walk->n_ranks) / batch * batch;
+  if (walk->kind == NX_WALK_AGAIN) return walk->n_samples / batch * batch;
   return walk->n_samples / together(walk) * together(walk);
 }
 
@@ -34,9 +35,10 @@ bool nxr_walk_open(nxr_walk *walk, const char *name, uint32_t batch, nxr_fault *
   if (walk->n_read == 0)
     return nxr_fault_set(
         fault,
-        "dataset %s has %llu samples, and an epoch that is permuted has none of %u: give more "
-        "data, or smaller batches",
+        "dataset %s has %llu samples, and an epoch has none of %u: give more data, or smaller "
+        "batches",
         name, (unsigned long long)walk->n_samples, batch);
+  if (walk->kind == NX_WALK_AGAIN) return true;
   walk->n_permuted = samples_permuted(walk);
   for (int i = 0; i < 2; i++) {
     walk->kept[i].epoch = UINT64_MAX;
@@ -72,6 +74,7 @@ static uint64_t of_shards(nxr_walk *walk, const nxr_stride *step, uint64_t sampl
 
 uint64_t nxr_walk_sample(nxr_walk *walk, const nxr_stride *step, uint64_t sample) {
   if (walk->kind == NX_WALK_STRAIGHT) return sample;
+  if (walk->kind == NX_WALK_AGAIN) return sample % walk->n_read;
   if (walk->kind == NX_WALK_CYCLIC_SHARDS) return of_shards(walk, step, sample);
   return order_of(walk, sample / walk->n_read)[sample % walk->n_read % walk->n_permuted];
 }

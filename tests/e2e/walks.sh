@@ -67,7 +67,17 @@ expect 'which a run goes on within' 0 'step 9/17' "$nxrun" again.bin --dir parts
 expect 'to its end' 0 'step 17/17' "$nxrun" again.bin --dir parts --resume
 losses again >one && losses parts | diff - one >out
 report 'as one that did not stop' $?
+# 36 samples are four batches of 8: steps 5 to 8 read what 1 to 4 did.
+plan whole 1 data.walk=again data.shuffle=false optimizer.lr=1e-30
+train whole 1
+for step in 1 2 3 4; do
+  for later in 0 4 8; do
+    sed -n "$((step + later))s/.*\"loss\":\([^,]*\).*/\1/p" whole/metrics.jsonl
+  done | uniq | wc -l
+done | sort -u >out
+[ "$(tr -d ' ' <out)" = 1 ]
+report 'whole batches again and again' $?
 plan few 1 data.order=torch batch.global=64
-expect 'a dataset without a batch' 1 'dataset train has .* samples, and an epoch that is permuted has none of 64' \
+expect 'a dataset without a batch' 1 'dataset train has .* samples, and an epoch has none of 64' \
   "$nxrun" few.bin --dir few
 finish

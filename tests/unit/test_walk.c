@@ -101,6 +101,17 @@ static void whole_datasets_are_permuted_as_megatron_does(void **state) {
   nxr_walk_close(&walk);
 }
 
+/* 23 samples are two batches of 8. */
+static void whole_batches_come_again(void **state) {
+  (void)state;
+  nxr_walk walk = opened(NX_WALK_AGAIN, 42, 2, 8);
+  for (uint64_t sample = 0; sample < 48; sample++) {
+    const nxr_stride step = {sample / 8 * 8, 8};
+    assert_int_equal(nxr_walk_sample(&walk, &step, sample), sample % 16);
+  }
+  nxr_walk_close(&walk);
+}
+
 static void what_has_no_batch_is_told(void **state) {
   (void)state;
   nxr_walk walk = {.kind = NX_WALK_DISTRIBUTED, .n_samples = 5, .n_ranks = 2, .micro_batch = 4};
@@ -116,6 +127,7 @@ int main(void) {
       cmocka_unit_test(epochs_are_those_of_the_distributed_sampler),
       cmocka_unit_test(shards_are_those_of_megatron),
       cmocka_unit_test(whole_datasets_are_permuted_as_megatron_does),
+      cmocka_unit_test(whole_batches_come_again),
       cmocka_unit_test(what_has_no_batch_is_told),
   };
   return cmocka_run_group_tests_name("walk", tests, NULL, NULL);

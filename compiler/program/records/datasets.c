@@ -137,10 +137,13 @@ static bool is_torchs(const nxc_settings *s) {
   return nxc_flag(s, NX_SETTING_DATA_SHUFFLE) && nxc_is(s, NX_SETTING_DATA_ORDER, "torch");
 }
 
-static nx_walk walk_of(const nxc_settings *s) {
+/* An evaluation ends within an epoch, which may have no whole batch. */
+static nx_walk walk_of(const nxc_settings *s, nx_dataset_role role) {
+  bool again = role == NX_DATASET_TRAIN && nxc_is(s, NX_SETTING_DATA_WALK, "again");
   return is_torchs(s)                                       ? NX_WALK_DISTRIBUTED
          : nxc_is(s, NX_SETTING_DATA_WALK, "cyclic")        ? NX_WALK_CYCLIC
          : nxc_is(s, NX_SETTING_DATA_WALK, "cyclic_shards") ? NX_WALK_CYCLIC_SHARDS
+         : again                                            ? NX_WALK_AGAIN
                                                             : NX_WALK_STRAIGHT;
 }
 
@@ -149,7 +152,7 @@ static nxc_dataset make_set(const nxc_settings *s, const part *of, const char *n
                        .record = {.role = of->role,
                                   .order = order_of(s),
                                   .blend = NX_BLEND_WEIGHTS,
-                                  .walk = walk_of(s),
+                                  .walk = walk_of(s, of->role),
                                   .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE) && !is_torchs(s)}};
 }
 
