@@ -11,7 +11,6 @@
  * it here. Dropped weights are drawn again, backward, from the same counters. */
 #include "kernels/cpu/attention32.h"
 #include "kernels/cpu/family.h"
-#include "kernels/cpu/tile.h"
 
 /* Query tiles that a thread takes at a time, so that a tile of keys is read for all of them together. */
 enum { TOGETHER = 4 };
@@ -151,8 +150,8 @@ static void forward_meet(const attention_shape *s, const attention_space *space,
   attention_mask_keys(s, t, mask);
   attention_read read = attention_tile_read(s, query->head, mask);
   if (read == READ_NOTHING) return;
-  tile_multiply((tile_product){n_keys, SIDE, s->d, rows.k + t * SIDE * width, width, 1, query->q_across, SIDE,
-                               space->score, SIDE, false});
+  scores_multiply(mask, (tile_product){n_keys, SIDE, s->d, rows.k + t * SIDE * width, width, 1,
+                                       query->q_across, SIDE, space->score, SIDE, false});
   square_bend(s, bend, mask, query->head, read, whole_square, space->score);
   square_softmax(space->score, s->scale, mask, &query->run, old);
   if (s->threshold) {
@@ -160,8 +159,8 @@ static void forward_meet(const attention_shape *s, const attention_space *space,
     square_drop(space->score, space->words, s->threshold);
   }
   if (query->met) rows_scale(query->o, old, query->n, e_width);
-  tile_multiply((tile_product){query->n, e_width, n_keys, space->score, 1, SIDE, rows.v + t * SIDE * e_width,
-                               e_width, query->o, e_width, true});
+  queries_multiply(mask, (tile_product){query->n, e_width, n_keys, space->score, 1, SIDE,
+                                        rows.v + t * SIDE * e_width, e_width, query->o, e_width, true});
   query->met = true;
 }
 
@@ -256,21 +255,21 @@ static void backward_meet(const attention_shape *s, const attention_space *space
   attention_mask_keys(s, t, mask);
   attention_read read = attention_tile_read(s, query->head, mask);
   if (read == READ_NOTHING) return;
-  tile_multiply((tile_product){n_keys, SIDE, s->d, rows.k + at, width, 1, query->q_across, SIDE, space->score,
-                               SIDE, false});
-  tile_multiply((tile_product){n_keys, SIDE, s->e, rows.v + at_value, e_width, 1, query->do_across, SIDE,
-                               space->slope, SIDE, false});
+  scores_multiply(mask, (tile_product){n_keys, SIDE, s->d, rows.k + at, width, 1, query->q_across, SIDE,
+                                       space->score, SIDE, false});
+  scores_multiply(mask, (tile_product){n_keys, SIDE, s->e, rows.v + at_value, e_width, 1, query->do_across,
+                                       SIDE, space->slope, SIDE, false});
   if (s->threshold) draw_square(s, query->batch, query->head, mask, space->words);
   square_bend(s, bend, mask, query->head, read, whole_square, space->score);
   square_slopes(s, space->score, space->slope, space->words, &query->sums, mask, bend);
   for (int64_t j = 0; bend->bias && j < n_keys; j++)
     attention_bias_sums(bend, space->slope + j * SIDE, mask->place[j], mask, space->sums);
-  tile_multiply((tile_product){n_keys, e_width, n, space->score, SIDE, 1, query->dout, e_width,
-                               space->dv + at_value, e_width, true});
-  tile_multiply(
-      (tile_product){n_keys, width, n, space->slope, SIDE, 1, query->q, width, space->dk + at, width, true});
-  tile_multiply((tile_product){n, width, n_keys, space->slope, 1, SIDE, rows.k + at, width, query->dq, width,
-                               query->met});
+  keys_multiply(mask, (tile_product){n_keys, e_width, n, space->score, SIDE, 1, query->dout, e_width,
+                                     space->dv + at_value, e_width, true});
+  keys_multiply(mask, (tile_product){n_keys, width, n, space->slope, SIDE, 1, query->q, width, space->dk + at,
+                                     width, true});
+  queries_multiply(mask, (tile_product){n, width, n_keys, space->slope, 1, SIDE, rows.k + at, width,
+                                        query->dq, width, query->met});
   query->met = true;
 }
 
