@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vector code that gcc makes from plain loops: chunks of any real type as fp32, exp and erf, random words.
+/* Vector code that gcc makes from plain loops: chunks of any real type as fp32, exp and tanh, random words.
  *
  * A kernel walks its rows in chunks of at most VEC_CHUNK elements: vec_read gives a chunk as fp32 (in place
  * where it is stored so, else widened into a buffer of the caller's), vec_target and vec_commit take one back
@@ -217,26 +217,6 @@ static inline float vec_log(float x) {
   y = x < INFINITY ? y : x; /* NaN of NaN */
   y = x < 1.17549435e-38F ? -INFINITY : y;
   return x < 0.0F ? NAN : y;
-}
-
-/* erf(x) within 1.1 ulp (after N. Juffa): an odd polynomial below 0.93, 1 - e^polynomial above. */
-static inline float vec_erf(float x) {
-  float t = __builtin_fabsf(x), s = x * x;
-  float high = -1.72853470e-5F * t + 3.83197126e-4F;
-  high = high * s + (-3.88396438e-3F * t + 2.42546219e-2F);
-  high = high * t - 1.06777877e-1F;
-  high = high * t - 6.34846687e-1F;
-  high = high * t - 1.28717512e-1F;
-  high = high * t - t;
-  high = 1.0F - vec_exp(t > 4.0F ? -20.0F : high);
-  float low = -5.96761703e-4F;
-  low = low * s + 4.99119423e-3F;
-  low = low * s - 2.67681349e-2F;
-  low = low * s + 1.12819925e-1F;
-  low = low * s - 3.76125336e-1F;
-  low = low * s + 1.28379166e-1F;
-  low = low * x + x;
-  return t > 0.927734375F ? __builtin_copysignf(high, x) : low;
 }
 
 static inline float vec_sigmoid(float x) {

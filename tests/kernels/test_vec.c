@@ -3,7 +3,7 @@
  * what rounds in vectors or by tables, against schema/. */
 #define CPU_SUFFIX test
 #include "kernels/cpu/dynamic8.h"
-#include "kernels/cpu/vec.h"
+#include "kernels/cpu/lanes.h"
 #include "schema/bf16.h"
 #include "tests/tap.h"
 #include "tests/unit/cmocka_all.h"
@@ -37,8 +37,28 @@ static float one_weight(float x) {
   return vec_exp2_weight(x);
 }
 
+/* The first of a vector's elements; the others are others. */
+static float first_lane(lanes x) {
+  float room[LANES];
+  lanes_write(room, NX_f32, 0, x);
+  return room[0];
+}
+
+static lanes first_of(float x) {
+  float room[LANES] = {x, 1, NAN};
+  return lanes_read(room, NX_f32, 0);
+}
+
 static float one_erf(float x) {
-  return vec_erf(x);
+  return first_lane(lanes_erf(first_of(x)));
+}
+
+static float one_lanes_exp(float x) {
+  return first_lane(lanes_exp(first_of(x)));
+}
+
+static float one_lanes_exp2(float x) {
+  return first_lane(lanes_exp2(first_of(x)));
 }
 
 static void test_exp(void **state) {
@@ -52,10 +72,21 @@ static void test_exp(void **state) {
   assert_true(isnan(vec_exp2_weight(NAN)) && isnan(vec_exp2_weight(vec_float(0x7fc00155))));
 }
 
+static void test_lanes_exp(void **state) {
+  (void)state;
+  assert_true(worst(one_lanes_exp, exp, -87.3F, 88.72F) < 1.5);
+  assert_true(worst(one_lanes_exp2, exp2, -126.0F, 127.99F) < 1.5);
+  assert_true(one_lanes_exp2(0) == 1 && one_lanes_exp(0) == 1);
+  assert_true(one_lanes_exp(-INFINITY) == 0 && one_lanes_exp2(-INFINITY) == 0 && one_lanes_exp2(-200) == 0);
+  assert_true(one_lanes_exp(INFINITY) == INFINITY && one_lanes_exp(89) == INFINITY);
+  assert_true(one_lanes_exp2(INFINITY) == INFINITY && one_lanes_exp2(128) == INFINITY);
+  assert_true(isnan(one_lanes_exp(NAN)) && isnan(one_lanes_exp2(NAN)));
+}
+
 static void test_erf(void **state) {
   (void)state;
   assert_true(worst(one_erf, erf, -INFINITY, INFINITY) < 1.1);
-  assert_true(isnan(vec_erf(NAN)));
+  assert_true(isnan(one_erf(NAN)));
 }
 
 static float one_tanh(float x) {
@@ -171,8 +202,8 @@ int main(void) {
   if (!__builtin_cpu_supports("avx512bf16")) return tap_skip_all("compiled for AVX512_BF16");
 #endif
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_exp),
-    cmocka_unit_test(test_erf), cmocka_unit_test(test_tanh), cmocka_unit_test(test_log),
+    cmocka_unit_test(test_exp), cmocka_unit_test(test_lanes_exp), cmocka_unit_test(test_erf),
+    cmocka_unit_test(test_tanh), cmocka_unit_test(test_log),
     cmocka_unit_test(test_f16_is_the_schemas), cmocka_unit_test(test_bf16_is_the_schemas),
     cmocka_unit_test(test_rows_of_halves_are_the_schemas),
     cmocka_unit_test(test_random_words_are_the_schemas), cmocka_unit_test(test_dynamic8_is_the_schemas),
