@@ -86,12 +86,19 @@ static inline __attribute__((always_inline)) void write_pair(char *at, those_the
     __m512i even = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(x.even)),
             odd = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(x.odd));
     __m512i both = _mm512_or_si512(even, _mm512_slli_epi32(odd, 16));
-    if (streams && there.narrow == UINT32_MAX) _mm512_stream_si512((__m512i *)(void *)at, both);
+    if (streams) _mm512_stream_si512((__m512i *)(void *)at, both);
     else _mm512_mask_storeu_epi16(at, there.narrow, both);
     return;
   }
-  _mm512_mask_storeu_ps(at, there.wide[0], _mm512_permutex2var_ps(x.even, interleaved(0), x.odd));
-  _mm512_mask_storeu_ps(at + 64, there.wide[1], _mm512_permutex2var_ps(x.even, interleaved(8), x.odd));
+  __m512 low = _mm512_permutex2var_ps(x.even, interleaved(0), x.odd),
+         high = _mm512_permutex2var_ps(x.even, interleaved(8), x.odd);
+  if (streams) {
+    _mm512_stream_ps((float *)(void *)at, low);
+    _mm512_stream_ps((float *)(void *)(at + 64), high);
+  } else {
+    _mm512_mask_storeu_ps(at, there.wide[0], low);
+    _mm512_mask_storeu_ps(at + 64, there.wide[1], high);
+  }
 }
 
 static inline pair pair_add(pair x, pair y) {
@@ -117,6 +124,7 @@ static inline __attribute__((always_inline)) void rows_end(const work *w, int64_
   const ending *e = &w->ending;
   const place c = place_at(b->c, e->row, e->column), bias = place_at(b->bias, 0, e->column);
   const those_there there = columns_there(b->n_columns - e->column);
+  const bool streams = b->thread->streams && there.narrow == UINT32_MAX;
   pair added = {_mm512_setzero_ps(), _mm512_setzero_ps()};
   if (b->last && bias.data) added = read_pair(bias.data, there, bias.narrow);
   for (int64_t i = e->n_done; i < end; i++) {
@@ -124,7 +132,7 @@ static inline __attribute__((always_inline)) void rows_end(const work *w, int64_
     char *at = c.data + i * c.stride * (narrow ? 2 : 4);
     pair sum = pair_add((pair){_mm512_load_ps(sums), _mm512_load_ps(sums + LANES)}, added);
     if (adds) sum = pair_add(sum, read_pair(at, there, narrow));
-    write_pair(at, there, sum, narrow, b->thread->streams);
+    write_pair(at, there, sum, narrow, streams);
   }
 }
 

@@ -85,16 +85,16 @@ static float rounded(float x) {
 }
 
 /* A product of rows and columns that other ones lie around: these stay as they are. */
-static void check_form(cpu_gemm_form form) {
+static void check_form(cpu_gemm_form form, int64_t n_beside) {
   bool narrow = form.c_type == NX_bf16;
   int64_t m = form.m, n = form.n, k = form.k, c_size = narrow ? 2 : 4;
   form.type = NX_bf16;
   form.a_stride = ((form.trans_a ? m : k) + 3) / 2 * 2;
   form.b_stride = ((form.trans_b ? k : n) + 5) / 2 * 2;
-  form.c_stride = n + 3;
+  form.c_stride = n + n_beside;
   uint16_t *a = drawn_matrix((form.trans_a ? k : m) * form.a_stride),
            *b = drawn_matrix((form.trans_b ? n : k) * form.b_stride), *bias = drawn_matrix(n);
-  char *c = malloc((size_t)(m * form.c_stride * c_size));
+  char *c = aligned_alloc(64, (size_t)cpu_align((uint64_t)(m * form.c_stride * c_size)));
   for (int64_t i = 0; i < m * form.c_stride; i++)
     if (narrow) ((uint16_t *)(void *)c)[i] = bf16_of(5);
     else ((float *)(void *)c)[i] = 5;
@@ -132,7 +132,8 @@ static void test_forms_are_exact(void **state) {
                                .trans_b = i & 2,
                                .accumulate = i & 4,
                                .c_type = i & 8 ? NX_bf16 : NX_f32,
-                               .bias_type = i & 4 ? 0 : NX_bf16});
+                               .bias_type = i & 4 ? 0 : NX_bf16},
+               3);
   for (int i = 0; i < 4; i++) /* several blocks of k, one of rows and a part of the next */
     check_form((cpu_gemm_form){.m = 262,
                                .n = 33,
@@ -140,8 +141,19 @@ static void test_forms_are_exact(void **state) {
                                .trans_b = true,
                                .accumulate = i & 1,
                                .c_type = i & 2 ? NX_bf16 : NX_f32,
-                               .bias_type = NX_bf16});
+                               .bias_type = NX_bf16},
+               3);
   assert_false(tiles_ready);
+}
+
+static void test_what_goes_past_the_caches_is_exact(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    cpu_gemm_form form = {.m = 530, .n = 1010, .k = 70, .c_stride = 1024, .c_type = i & 1 ? NX_bf16 : NX_f32};
+    form.accumulate = i & 2;
+    assert_int_equal(streams(&form, NULL), !form.accumulate);
+    check_form(form, form.c_stride - form.n);
+  }
 }
 
 /* As many columns as there is room for sums that are kept. */
@@ -160,8 +172,8 @@ static void test_kept_sums_have_room(void **state) {
 int main(void) {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw"))
     return tap_skip_all("the rest of tile16.h is compiled for AVX-512");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_are_exact),
-                                     cmocka_unit_test(test_forms_are_exact),
-                                     cmocka_unit_test(test_kept_sums_have_room)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_products_are_exact), cmocka_unit_test(test_forms_are_exact),
+      cmocka_unit_test(test_what_goes_past_the_caches_is_exact), cmocka_unit_test(test_kept_sums_have_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
