@@ -49,7 +49,7 @@ struct nxk_kernel {
 /* A block of memory that the device frees when it is closed. */
 typedef struct cpu_block {
   struct cpu_block *next;
-  size_t n_bytes; /* mapped, this header included */
+  size_t n_bytes; /* this header included */
 } cpu_block;
 
 struct nxk_device {
@@ -90,6 +90,8 @@ bool cpu_reserve(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fau
 bool cpu_reserve_said(nxk_kernel *kernel, nxk_fault *fault);
 /* Pages of a device, freed with it, behind CPU_ALIGNMENT bytes of their own. NULL: there are none. */
 cpu_block *cpu_block_new(nxk_device *device, uint64_t n_bytes);
+/* What cpu_block_new, or cpu_reserve, has mapped for so many bytes. */
+void cpu_unmap(void *pages, uint64_t n_bytes);
 /* Whether cpu_reserve would succeed. */
 bool cpu_fits(const nxk_device *device, uint64_t n_bytes);
 /* Memory that oneDNN holds for us. */

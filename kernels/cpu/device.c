@@ -9,18 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <xmmintrin.h>
 
 enum { FLUSH_DENORMALS = 0x8040 /* FTZ and DAZ of MXCSR */ };
 
 static void device_close(nxk_device *device) {
   cpu_dnnl_close(device);
-  if (device->scratch) munmap(device->scratch, device->scratch_bytes);
+  if (device->scratch) cpu_unmap(device->scratch, device->scratch_bytes);
   while (device->blocks) {
     cpu_block *block = device->blocks;
     device->blocks = block->next;
-    munmap(block, block->n_bytes);
+    cpu_unmap(block, block->n_bytes);
   }
   free(device);
 }

@@ -25,12 +25,34 @@ static bool device_within(const nxk_device *device, uint64_t n_bytes, const char
                   what, (double)n_bytes / 1048576, (double)device->ceiling_bytes / 1048576);
 }
 
+/* What is mapped for n_bytes: a last huge page that they fill by half is whole. */
+static uint64_t mapped_bytes(uint64_t n_bytes) {
+  uint64_t unit = n_bytes % HUGE_BYTES < HUGE_BYTES / 2 ? PAGE_BYTES : HUGE_BYTES;
+  return (n_bytes + unit - 1) / unit * unit;
+}
+
+/* From a multiple of HUGE_BYTES on: elsewhere Linux makes no huge pages, and it looks for such a place only
+ * where the length is a multiple too. */
+static char *map_huge(uint64_t n_bytes) {
+  char *pages =
+      mmap(NULL, n_bytes + HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return NULL;
+  uint64_t before = -(uintptr_t)pages % HUGE_BYTES;
+  if (before) munmap(pages, before);
+  munmap(pages + before + n_bytes, HUGE_BYTES - before);
+  madvise(pages + before, n_bytes, MADV_HUGEPAGE);
+  return pages + before;
+}
+
+void cpu_unmap(void *pages, uint64_t n_bytes) {
+  munmap(pages, mapped_bytes(n_bytes));
+}
+
 /* Zeroed pages, touched by all threads, or NULL. The kernel clears a page where it is first touched: a huge
  * one at once. */
 static void *device_map(uint64_t n_bytes) {
-  void *pages = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) return NULL;
-  madvise(pages, n_bytes, MADV_HUGEPAGE);
+  void *pages = map_huge(mapped_bytes(n_bytes));
+  if (!pages) return NULL;
   volatile char *touched = pages;
 #pragma omp parallel for schedule(static)
   for (uint64_t huge = 0; huge < n_bytes; huge += HUGE_BYTES)
@@ -84,7 +106,7 @@ bool cpu_fits(const nxk_device *device, uint64_t n_bytes) {
 bool cpu_reserve(nxk_device *device, uint64_t n_bytes, const char *what, nxk_fault *fault) {
   if (n_bytes <= device->scratch_bytes) return true;
   if (!device_within(device, device->kept_bytes + n_bytes, what, fault)) return false;
-  if (device->scratch) munmap(device->scratch, device->scratch_bytes);
+  if (device->scratch) cpu_unmap(device->scratch, device->scratch_bytes);
   device->scratch_bytes = 0;
   device->scratch = device_map(n_bytes);
   if (!device->scratch) return cpu_fail(fault, "%s: no memory for %.1f MiB", what, (double)n_bytes / 1048576);

@@ -4,6 +4,7 @@
  * stays below the ceiling or bind says why not, and a target that this machine lacks is refused.
  *
  * malloc and its kin are replaced here, to count. */
+#include "kernels/cpu/cpu.h"
 #include "schema/plan.h"
 #include "tests/kernels/operation.h"
 #include "tests/unit/cmocka_all.h"
@@ -237,6 +238,20 @@ static void test_products_of_several_blocks(void **state) {
   bench_close(&bench);
 }
 
+/* Where huge pages can be: products lost up to 4 % elsewhere. */
+static void test_blocks_begin_at_huge_pages(void **state) {
+  (void)state;
+  static const uint64_t sizes[] = {1200 << 10, 1900 << 10, 3 << 20, 5400 << 10, 2 << 20};
+  test_bench bench;
+  assert_true(bench_open(&bench, &nxk_cpu, 1 << 20));
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    cpu_block *block = cpu_block_new(bench.device, sizes[i]);
+    assert_non_null(block);
+    assert_int_equal((uintptr_t)block % (2 << 20), 0);
+  }
+  bench_close(&bench);
+}
+
 static void test_unknown_target_is_refused(void **state) {
   (void)state;
   nxk_device_options options = {.n_threads = 1, .target = 99};
@@ -256,6 +271,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_kernels_allocate_nothing),
     cmocka_unit_test(test_workspace_stays_below_its_ceiling),
     cmocka_unit_test(test_products_of_several_blocks),
+    cmocka_unit_test(test_blocks_begin_at_huge_pages),
     cmocka_unit_test(test_unknown_target_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
