@@ -14,8 +14,8 @@
 
 enum { TILE_ROWS = 16, TILE_BYTES = 64 };
 
-static uint8_t tiles[8][TILE_ROWS][TILE_BYTES];
-static bool tiles_ready;
+static _Thread_local uint8_t tiles[8][TILE_ROWS][TILE_BYTES];
+static _Thread_local bool tiles_ready;
 
 static void emulated_loadconfig(const void *config) {
   const uint8_t *bytes = config;

@@ -85,7 +85,7 @@ static float rounded(float x) {
 }
 
 /* A product of rows and columns that other ones lie around: these stay as they are. */
-static void check_form(cpu_gemm_form form, int64_t n_beside) {
+static void check_form(cpu_gemm_form form, int64_t n_beside, uint32_t n_threads) {
   bool narrow = form.c_type == NX_bf16;
   int64_t m = form.m, n = form.n, k = form.k, c_size = narrow ? 2 : 4;
   form.type = NX_bf16;
@@ -98,7 +98,7 @@ static void check_form(cpu_gemm_form form, int64_t n_beside) {
   for (int64_t i = 0; i < m * form.c_stride; i++)
     if (narrow) ((uint16_t *)(void *)c)[i] = bf16_of(5);
     else ((float *)(void *)c)[i] = 5;
-  struct nxk_device device = {.n_threads = 1};
+  struct nxk_device device = {.n_threads = n_threads};
   assert_true(cpu_products_amx.knows(&form));
   char *scratch = aligned_alloc(64, cpu_products_amx.scratch_bytes(&device, &form));
   cpu_products_amx.run(&device, &form, &(cpu_product_operands){a, b, bias, c}, scratch);
@@ -133,7 +133,7 @@ static void test_forms_are_exact(void **state) {
                                .accumulate = i & 4,
                                .c_type = i & 8 ? NX_bf16 : NX_f32,
                                .bias_type = i & 4 ? 0 : NX_bf16},
-               3);
+               3, 1);
   for (int i = 0; i < 4; i++) /* several blocks of k, one of rows and a part of the next */
     check_form((cpu_gemm_form){.m = 262,
                                .n = 33,
@@ -142,7 +142,7 @@ static void test_forms_are_exact(void **state) {
                                .accumulate = i & 1,
                                .c_type = i & 2 ? NX_bf16 : NX_f32,
                                .bias_type = NX_bf16},
-               3);
+               3, 1);
   assert_false(tiles_ready);
 }
 
@@ -152,7 +152,16 @@ static void test_what_goes_past_the_caches_is_exact(void **state) {
     cpu_gemm_form form = {.m = 530, .n = 1010, .k = 70, .c_stride = 1024, .c_type = i & 1 ? NX_bf16 : NX_f32};
     form.accumulate = i & 2;
     assert_int_equal(streams(&form, NULL), !form.accumulate);
-    check_form(form, form.c_stride - form.n);
+    check_form(form, form.c_stride - form.n, 1);
+  }
+}
+
+static void test_parts_of_threads_are_exact(void **state) {
+  (void)state;
+  for (int i = 0; i < 8; i++) {
+    cpu_gemm_form form = {.m = 290, .n = 75, .k = 2101, .trans_a = i & 1, .c_type = i & 2 ? NX_bf16 : NX_f32};
+    form.type = NX_bf16;
+    check_form(form, 3, i & 4 ? 6 : 2); /* six divide rows and columns */
   }
 }
 
@@ -174,6 +183,7 @@ int main(void) {
     return tap_skip_all("the rest of tile16.h is compiled for AVX-512");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_products_are_exact), cmocka_unit_test(test_forms_are_exact),
-      cmocka_unit_test(test_what_goes_past_the_caches_is_exact), cmocka_unit_test(test_kept_sums_have_room)};
+      cmocka_unit_test(test_what_goes_past_the_caches_is_exact),
+      cmocka_unit_test(test_parts_of_threads_are_exact), cmocka_unit_test(test_kept_sums_have_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
