@@ -1,50 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cross-entropy over a shard of the vocabulary. Each row of logits is read once for its statistics and once
- * for its gradient; max and sum are kept together, chunk by chunk, so that no second pass looks for the
+ * for its gradient; max and sum are kept together, block by block, so that no second pass looks for the
  * max. */
 #include "kernels/cpu/family.h"
-#include "kernels/cpu/vec.h"
+#include "kernels/cpu/lanes.h"
+
+#include <float.h>
 
 bool CPU_NAME(cpu_ce_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   (void)fault;
   return cpu_is_real(cpu_in(kernel, 0)) && cpu_in(kernel, 1)->dtype == NX_i32;
 }
 
-typedef struct ce_row {
-  float max;
-  double sum; /* of exp(x - max) */
-} ce_row;
+/* Logits that are looked at together, the max being compared once for all of them; how many blocks are summed
+ * in fp32; and how many bytes ahead memory is asked for a block: one waits for its max, so that a core alone
+ * does not look far enough. */
+enum { CE_BLOCK = 128, CE_PIECE = 32 * CE_BLOCK, CE_AHEAD = 2048 };
 
-/* Logits as they are read: a chunk of them capped, into `room`; in place where they stay. */
-static const float *capped(const float *x, int64_t n, float cap, float *room) {
-  if (cap == 0) return x;
+/* Functions that are inlined with a type that is known there. */
+#define INLINED static inline __attribute__((always_inline))
+
+/* A block as fp32, where it is not read in place: capped, and minus infinity behind its n logits. */
+static void block_read(float *room, const void *x, nx_dtype type, int64_t at, int64_t n, float cap) {
+  for (int64_t i = n; i < CE_BLOCK; i++) room[i] = -INFINITY;
+  vec_copy(room, NX_f32, 0, x, type, at, n);
+  if (cap == 0) return;
   float inverse = 1 / cap;
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) room[i] = cap * vec_tanh(x[i] * inverse);
-  return room;
-}
-
-static ce_row row_stats(const void *x, nx_dtype type, int64_t start, int64_t n, float cap) {
-  vec_buffer buffer, room;
-  ce_row row = {-INFINITY, 0};
-  for (int64_t j = 0; j < n; j += VEC_CHUNK) {
-    int64_t count = vec_chunk_of(j, n);
-    const float *p = capped(vec_read(x, type, start + j, count, buffer), count, cap, room);
-    float max = row.max, sum = 0;
-#pragma omp simd reduction(max : max)
-    for (int64_t i = 0; i < count; i++) max = p[i] > max ? p[i] : max;
-    if (max > row.max) row.sum *= exp((double)row.max - (double)max);
-    row.max = max;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < count; i++) sum += vec_exp(p[i] - max);
-    row.sum += (double)sum;
-  }
-  return row;
+  for (int64_t i = 0; i < n; i++) room[i] = cap * vec_tanh(room[i] * inverse);
 }
 
 static float element(const void *x, nx_dtype type, int64_t index, float cap) {
-  float value, room;
-  return *capped(vec_read(x, type, index, 1, &value), 1, cap, &room);
+  float room[CE_BLOCK];
+  block_read(room, x, type, index, 1, cap);
+  return room[0];
+}
+
+static bool read_in_place(nx_dtype type, float cap) {
+  return cap == 0 && (type == NX_bf16 || type == NX_f32);
+}
+
+typedef struct ce_row {
+  float max;    /* the least finite number before there is one */
+  double sum;   /* of exp(x - max), but for */
+  lanes recent; /* what the last blocks add */
+} ce_row;
+
+static void raise_max(ce_row *row, float max) {
+  double less = exp((double)row->max - (double)max);
+  row->sum *= less;
+  row->recent *= lanes_of((float)less);
+  row->max = max;
+}
+
+INLINED void add_block(ce_row *row, const void *x, const nx_dtype type, int64_t at) {
+  lanes max = lanes_of(row->max), most = max, sum = lanes_of(0);
+  uintptr_t ahead = (uintptr_t)vec_at(x, type, at) + CE_AHEAD;
+  for (int i = 0; i < CE_BLOCK; i += LANES) {
+    __builtin_prefetch((const void *)(ahead + (uintptr_t)i * (type == NX_f32 ? 4 : 2)));
+    most = lanes_max(lanes_read(x, type, at + i), most);
+  }
+  if (lanes_any_above(most, max)) {
+    raise_max(row, lanes_most(most));
+    max = lanes_of(row->max);
+  }
+  for (int i = 0; i < CE_BLOCK; i += LANES) sum += lanes_exp(lanes_read(x, type, at + i) - max);
+  row->recent += sum;
+}
+
+static void add_piece(ce_row *row, const void *x, nx_dtype type, int64_t start, int64_t n, float cap) {
+  float room[CE_BLOCK];
+  int64_t whole = read_in_place(type, cap) ? n / CE_BLOCK * CE_BLOCK : 0;
+  row->recent = lanes_of(0);
+  if (type == NX_bf16)
+    for (int64_t j = 0; j < whole; j += CE_BLOCK) add_block(row, x, NX_bf16, start + j);
+  else
+    for (int64_t j = 0; j < whole; j += CE_BLOCK) add_block(row, x, NX_f32, start + j);
+  for (int64_t j = whole; j < n; j += CE_BLOCK) {
+    block_read(room, x, type, start + j, n - j < CE_BLOCK ? n - j : CE_BLOCK, cap);
+    add_block(row, room, NX_f32, 0);
+  }
+  row->sum += (double)lanes_sum(row->recent);
+}
+
+/* Where all logits are minus infinity, how far below the max they stand is no number. */
+static ce_row row_stats(const void *x, nx_dtype type, int64_t start, int64_t n, float cap) {
+  ce_row row = {.max = -FLT_MAX};
+  for (int64_t j = 0; j < n; j += CE_PIECE)
+    add_piece(&row, x, type, start + j, n - j < CE_PIECE ? n - j : CE_PIECE, cap);
+  if (row.sum > 0 || isnan(row.sum)) return row;
+  return (ce_row){.max = -INFINITY, .sum = n ? NAN : 0};
 }
 
 void CPU_NAME(cpu_ce_stats)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -108,25 +153,49 @@ typedef struct ce_gradient {
   float cap;
 } ce_gradient;
 
+/* Gradients that are written together: long enough for whole lines of memory, and short enough that a core
+ * reads the next ones meanwhile. */
+enum { CE_GRAD_BLOCK = 2 * CE_BLOCK };
+
+INLINED void grad_block(float *y, const void *x, const nx_dtype type, int64_t at, int64_t n, float lse,
+                        float scale) {
+  const lanes less = lanes_of(lse), times = lanes_of(scale);
+  for (int64_t i = 0; i < n; i += LANES)
+    lanes_write_f32(y + i, times * lanes_exp(lanes_read(x, type, at + i) - less));
+}
+
+/* 1 at a logit that is not capped. */
+static float cap_slope(float logit, float inverse) {
+  float bent = logit * inverse;
+  return 1 - bent * bent;
+}
+
 static void row_gradient(const ce_gradient *g, int64_t row, float lse, float scale, int64_t label) {
-  vec_buffer x_buffer, room, y_buffer;
-  float inverse = g->cap > 0 ? 1 / g->cap : 0;
-  for (int64_t j = 0; j < g->n; j += VEC_CHUNK) {
-    int64_t count = vec_chunk_of(j, g->n), start = row * g->n + j;
-    int64_t n_live = g->n_valid - j < 0 ? 0 : g->n_valid - j < count ? g->n_valid - j : count;
-    const float *p = capped(vec_read(g->x, g->x_type, start, count, x_buffer), n_live, g->cap, room);
-    float *r = vec_target(g->y, g->y_type, start, y_buffer);
-    float logit = label >= j && label < j + n_live ? p[label - j] : 0, at_label = vec_exp(logit - lse);
-    float slope_at_label = 1 - logit * inverse * logit * inverse;
-#pragma omp simd
-    for (int64_t i = 0; i < n_live; i++) {
-      float bent = p[i] * inverse;
-      r[i] = scale * vec_exp(p[i] - lse) * (1 - bent * bent);
-    }
-    for (int64_t i = n_live; i < count; i++) r[i] = 0;
-    if (label >= j && label < j + n_live) r[label - j] = scale * (at_label - 1) * slope_at_label;
-    vec_commit(g->y, g->y_type, start, count, r);
+  float room[CE_BLOCK], slopes[CE_GRAD_BLOCK], inverse = g->cap > 0 ? 1 / g->cap : 0;
+  int64_t start = row * g->n, n = g->n_valid;
+  int64_t whole = read_in_place(g->x_type, g->cap) ? n / CE_BLOCK * CE_BLOCK : 0;
+  bool local = label >= 0 && label < n;
+  float logit = local ? element(g->x, g->x_type, start + label, g->cap) : 0; /* y may be x */
+  for (int64_t j = 0, count; j < whole; j += count) {
+    count = whole - j < CE_GRAD_BLOCK ? whole - j : CE_GRAD_BLOCK;
+    if (g->x_type == NX_bf16)
+      grad_block(slopes, g->x, NX_bf16, start + j, count, lse, scale);
+    else
+      grad_block(slopes, g->x, NX_f32, start + j, count, lse, scale);
+    vec_copy(g->y, g->y_type, start + j, slopes, NX_f32, 0, count);
   }
+  for (int64_t j = whole; j < n; j += CE_BLOCK) {
+    int64_t count = n - j < CE_BLOCK ? n - j : CE_BLOCK;
+    block_read(room, g->x, g->x_type, start + j, count, g->cap);
+    grad_block(slopes, room, NX_f32, 0, CE_BLOCK, lse, scale);
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) slopes[i] *= cap_slope(room[i], inverse);
+    vec_copy(g->y, g->y_type, start + j, slopes, NX_f32, 0, count);
+  }
+  memset(vec_at(g->y, g->y_type, start + n), 0, (size_t)(g->n - n) * (g->y_type == NX_f32 ? 4 : 2));
+  if (!local) return;
+  float at_label = scale * (vec_exp(logit - lse) - 1) * cap_slope(logit, inverse);
+  vec_copy(g->y, g->y_type, start + label, &at_label, NX_f32, 0, 1);
 }
 
 bool CPU_NAME(cpu_ce_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {

@@ -41,6 +41,19 @@ static void a_loss_of_no_numbers_is_none(void **state) {
   assert_true(isnan(first_output(NX_OP_ce_loss, 1, 2, loss, (nxk_attr[NX_MAX_ATTRS]){whole(0)}, 1)));
 }
 
+/* Even where a shard begins with more of them than are looked at together. */
+static void logits_of_minus_infinity_weigh_nothing(void **state) {
+  (void)state;
+  enum { N = 1100 };
+  tensor args[3] = {tensor_of(NX_f32, 1, N, 0, 0), tensor_of(NX_i32, 1, 0, 0, 0),
+                    tensor_of(NX_f32, 1, 1, 3, 0)};
+  for (int64_t i = 0; i < N; i++) tensor_set(&args[0], i, i < N - 2 ? -INFINITY : -500);
+  tensor_set(&args[1], 0, N - 1);
+  run_on(backend, NX_OP_ce_stats, 2, 1, args, (nxk_attr[NX_MAX_ATTRS]){whole(0), whole(N)});
+  assert_true(tensor_get(&args[2], 0) == -500 && tensor_get(&args[2], 1) == 2);
+  tensors_free(args, 3);
+}
+
 static void a_scale_by_no_number_is_none(void **state) {
   (void)state;
   tensor args[3] = {tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0),
@@ -119,6 +132,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_norm_of_what_overflows_is_no_number),
       cmocka_unit_test(a_loss_of_no_numbers_is_none),
+      cmocka_unit_test(logits_of_minus_infinity_weigh_nothing),
       cmocka_unit_test(a_scale_by_no_number_is_none),
       cmocka_unit_test(a_score_of_minus_infinity_weighs_nothing),
       cmocka_unit_test(a_score_that_overflows_has_no_gradient),
