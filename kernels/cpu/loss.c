@@ -153,8 +153,8 @@ typedef struct ce_gradient {
   float cap;
 } ce_gradient;
 
-/* Gradients that are written together: long enough for whole lines of memory, and short enough that a core
- * reads the next ones meanwhile. */
+/* Gradients that are written together where they replace their logits or are narrowed: long enough for whole
+ * lines of memory, and short enough that a core reads the next ones meanwhile. */
 enum { CE_GRAD_BLOCK = 2 * CE_BLOCK };
 
 INLINED void grad_block(float *y, const void *x, const nx_dtype type, int64_t at, int64_t n, float lse,
@@ -178,11 +178,12 @@ static void row_gradient(const ce_gradient *g, int64_t row, float lse, float sca
   float logit = local ? element(g->x, g->x_type, start + label, g->cap) : 0; /* y may be x */
   for (int64_t j = 0, count; j < whole; j += count) {
     count = whole - j < CE_GRAD_BLOCK ? whole - j : CE_GRAD_BLOCK;
+    float *target = g->y == g->x ? slopes : vec_target(g->y, g->y_type, start + j, slopes);
     if (g->x_type == NX_bf16)
-      grad_block(slopes, g->x, NX_bf16, start + j, count, lse, scale);
+      grad_block(target, g->x, NX_bf16, start + j, count, lse, scale);
     else
-      grad_block(slopes, g->x, NX_f32, start + j, count, lse, scale);
-    vec_copy(g->y, g->y_type, start + j, slopes, NX_f32, 0, count);
+      grad_block(target, g->x, NX_f32, start + j, count, lse, scale);
+    if (target == slopes) vec_copy(g->y, g->y_type, start + j, slopes, NX_f32, 0, count);
   }
   for (int64_t j = whole; j < n; j += CE_BLOCK) {
     int64_t count = n - j < CE_BLOCK ? n - j : CE_BLOCK;
