@@ -12,8 +12,8 @@
  * whole number below, by which one instruction scales. */
 #ifdef CPU_AMX
 static inline __m512 weights_exp2(__m512 x) {
-  const int below = 0x9; /* the whole number that is taken away, without faults */
-  __m512 r = _mm512_reduce_ps(x, below), p = _mm512_set1_ps(1.34267006E-2F);
+  enum { BELOW = 0x9 /* the whole number that is taken away, without faults */ };
+  __m512 r = _mm512_reduce_ps(x, BELOW), p = _mm512_set1_ps(1.34267006E-2F);
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.22424467e-2F));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.41280213e-1F));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.93044841e-1F));
