@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vectors of fp32 as wide as the target's registers, for kernels that compute much of each element.
  *
- * The loops of vec.h go over a chunk once to widen it, once to compute and once to narrow it, and while one of
- * them runs a core sees little of the next. Here a vector is read, computed with and written before the next,
- * so that memory brings what follows meanwhile. Operators work on lanes as they do on numbers. */
+ * The loops of vec.h go over a chunk once to widen it, once to compute and once to narrow it, and while one
+ * of them runs a core sees little of the next. Here a vector is read, computed with and written before the
+ * next, so that memory brings what follows meanwhile. Operators work on lanes as they do on numbers. */
 #ifndef CPU_LANES_H
 #define CPU_LANES_H
 
@@ -163,12 +163,12 @@ static inline lanes lanes_abs(lanes x) {
 /* 2^r for 0 <= r <= 1: the polynomial of degree 6 that is nearest to it there, and 1 of 0. */
 static inline lanes lanes_power(lanes r) {
   lanes p = lanes_of(2.16129294e-4F);
-  p = p * r + lanes_of(1.24678423e-3F);
-  p = p * r + lanes_of(9.67545155e-3F);
-  p = p * r + lanes_of(5.54852821e-2F);
-  p = p * r + lanes_of(2.40229309e-1F);
-  p = p * r + lanes_of(6.93147063e-1F);
-  return p * r + lanes_of(1);
+  p = lanes_less(p, r, lanes_of(-1.24678423e-3F));
+  p = lanes_less(p, r, lanes_of(-9.67545155e-3F));
+  p = lanes_less(p, r, lanes_of(-5.54852821e-2F));
+  p = lanes_less(p, r, lanes_of(-2.40229309e-1F));
+  p = lanes_less(p, r, lanes_of(-6.93147063e-1F));
+  return lanes_less(p, r, lanes_of(-1));
 }
 
 /* 2^x within 1.5 ulp; 0 below 2^-126, infinity from 2^128 on, NaN of NaN. */
