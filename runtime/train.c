@@ -134,7 +134,8 @@ static bool merge_adapters(nxr_training *run) {
 /* A step that overflows is skipped: the run goes on, and looks at the next. */
 static void tell_overflow(nxr_training *run) {
   if (!run->finite.looks || !nxr_finite_agree(&run->finite, run->world)) return;
-  if (run->finite.found[0] != '\0') nxr_print(stderr, "nxrun: %s, so that the step is skipped\n", run->finite.found);
+  if (run->finite.found[0] != '\0')
+    nxr_print(stderr, "nxrun: %s, so that the step is skipped\n", run->finite.found);
   run->finite.found[0] = '\0';
 }
 

@@ -96,8 +96,8 @@ static const nxc_assumption *find_assumption(const nxc_assumed *assumed, nxc_set
   return NULL;
 }
 
-/* " --assume batch.global=64": what is assumed may follow from the layout, and what is assumed is not written,
- * so that of another layout would be assumed otherwise. */
+/* " --assume batch.global=64": what is assumed may follow from the layout, and what is assumed is not
+ * written, so that of another layout would be assumed otherwise. */
 static const char *assumptions_for(const job *j, const nxc_assumed *here, const char *text) {
   const char *options = "";
   const nxc_source *first = j->request.text;
@@ -111,8 +111,8 @@ static const char *assumptions_for(const job *j, const nxc_assumed *here, const 
   for (size_t i = 0; i < here->n_items; i++) {
     const nxc_assumption *one = &here->items[i], *other = find_assumption(&there, one->setting);
     if (other == NULL || strcmp(one->value, other->value) == 0) continue;
-    options = nxc_arena_printf(j->arena, "%s --assume %s=%s", options, nxc_setting_path(one->setting),
-                               one->value);
+    options =
+        nxc_arena_printf(j->arena, "%s --assume %s=%s", options, nxc_setting_path(one->setting), one->value);
   }
   return options;
 }

@@ -57,7 +57,8 @@ const char *nxc_relative_nearest(nxc_arena *arena, const nxc_relative *relative,
  * is no word that is known. */
 const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word);
 /* Whether an option of both is not required beside this word of another. */
-bool nxc_relative_frees(const nxc_relative *relative, const char *option, const char *word, const char *freed);
+bool nxc_relative_frees(const nxc_relative *relative, const char *option, const char *word,
+                        const char *freed);
 /* What an option of its own says in settings: the first, or the next behind `after`. NULL: no more is known.
  */
 const nxc_relative_meaning *nxc_relative_means(const nxc_relative *relative, const char *option,

@@ -223,14 +223,16 @@ static inline void rule_adan(const rule_step *step, real *restrict p, real *cons
   }
 }
 
-/* What xorl's AnyPrecisionAdamW computes. PyTorch stores what each of its operators makes, so numbers in bf16 are rounded
- * after the decay of a moment and after its growth, and the root of the second, its correction and epsilon one by one. */
+/* What xorl's AnyPrecisionAdamW computes. PyTorch stores what each of its operators makes, so numbers in bf16
+ * are rounded after the decay of a moment and after its growth, and the root of the second, its correction
+ * and epsilon one by one. */
 static inline real rule_grown(real moment, real beta, real more, nx_dtype type) {
   return rule_stored(rule_stored(beta * moment, type) + more, type);
 }
 
 static inline real rule_anyprecision_update(const rule_moments *of, real first, real second, nx_dtype type) {
-  real length = rule_stored(rule_stored(rule_stored(rule_sqrt(second), type) * of->root, type) + of->epsilon, type);
+  real length =
+      rule_stored(rule_stored(rule_stored(rule_sqrt(second), type) * of->root, type) + of->epsilon, type);
   return of->rate * (first / length);
 }
 

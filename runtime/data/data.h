@@ -59,7 +59,8 @@ uint64_t nxr_data_documents(const nxr_data *data, uint32_t set);
 void nxr_data_refer(nxr_data *data, uint32_t set, const double *reference);
 /* How many rows an epoch of a dataset has, of all its sources; 0: it is not open. */
 uint64_t nxr_data_samples(const nxr_data *data, uint32_t set);
-/* Rows of which a pass over it in whole batches is made: those that it reads before it begins again, where it does. */
+/* Rows of which a pass over it in whole batches is made: those that it reads before it begins again, where it
+ * does. */
 uint64_t nxr_data_pass(const nxr_data *data, uint32_t set, uint32_t batch);
 /* Bytes of text that a token of an open dataset stands for, on average, where every token is predicted and
  * weighs alike; 0: that is not so, or not known. */

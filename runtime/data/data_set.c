@@ -58,8 +58,8 @@ static bool open_samplers(nxr_set *set, const double *weights, uint64_t n_needed
   return true;
 }
 
-/* A blend has as many samples as its sources say, together, and takes those behind modulo that. Of an epoch that is read
- * again and again the loader takes the micro-batches that all ranks have whole. */
+/* A blend has as many samples as its sources say, together, and takes those behind modulo that. Of an epoch
+ * that is read again and again the loader takes the micro-batches that all ranks have whole. */
 static uint64_t samples_until_again(const nxr_set *set) {
   const nx_dataset *record = set->record;
   bool blended = record->n_sources > 1 || record->blend != NX_BLEND_SAMPLES;

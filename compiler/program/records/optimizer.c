@@ -121,7 +121,8 @@ static void read_decoupled(const nxc_settings *s, nxc_optimizer *o) {
 /* Weight decay goes from its start to its end, and stays there. */
 static nxc_learning_rate read_weight_decay(const nxc_settings *s) {
   double end = nxc_number(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY);
-  nx_segment whole = {.kind = NX_SEGMENT_CONSTANT, .every = 1, .span = 1, .from = end, .to = end}, growth = whole;
+  nx_segment whole = {.kind = NX_SEGMENT_CONSTANT, .every = 1, .span = 1, .from = end, .to = end},
+             growth = whole;
   double steps = nxc_number_or(s, NX_SETTING_OPTIMIZER_WEIGHT_DECAY_STEPS,
                                (double)nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 1));
   int64_t unit = nxc_learning_rate_unit(s);
