@@ -25,6 +25,15 @@ static double share_of_torus(const nxc_device *device, nxc_ranks group) {
   return axes_of(device, group) / device->axes * (device->domain < device->closed ? 0.5 : 1);
 }
 
+/* Where each two devices of a host have links of their own a group has those between its members. */
+static double share_of_pairs(const nxc_device *device, double near) {
+  return device->pairs > 1 ? fmin(1, (near - 1) / (device->pairs - 1)) : 1;
+}
+
+static double inside_rate(const nxc_machine *machine, double near, double bytes) {
+  return share_of_pairs(machine->device, near) * rate(&machine->inside, bytes);
+}
+
 /* Steps of a ring over all members, or of one along each axis of a torus after the other. */
 static double steps_of(const nxc_device *device, nxc_ranks group) {
   if (device->axes == 0) return group.size - 1;
@@ -35,10 +44,9 @@ static double steps_of(const nxc_device *device, nxc_ranks group) {
 double nxc_gather_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   if (group.size <= 1 || bytes <= 0) return 0;
   double near = members_near(machine, group), domains = ceil(group.size / near);
-  double inside = near > 1 ? bytes * (near - 1) / near / rate(&machine->inside, bytes) : 0;
+  double inside = near > 1 ? bytes * (near - 1) / near / inside_rate(machine, near, bytes) : 0;
   if (domains <= 1)
-    return bytes * (group.size - 1) / group.size / share_of_torus(machine->device, group) /
-                   rate(&machine->inside, bytes) +
+    return inside / share_of_torus(machine->device, group) +
            machine->inside.start_s + steps_of(machine->device, group) * machine->inside.latency_s;
   double between = bytes * (domains - 1) / domains / (near * rate(&machine->between, bytes));
   double steps_s = (domains - 1) * machine->between.latency_s +
@@ -58,7 +66,7 @@ double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double byte
   if (group.size <= 1 || bytes <= 0) return 0;
   double near = members_near(machine, group), domains = ceil(group.size / near);
   double there = bytes * nxc_places_of(group.size, copies) * (near - 1) / near;
-  double inside = there / rate(&machine->inside, bytes) + once_s(&machine->inside);
+  double inside = there > 0 ? there / inside_rate(machine, near, bytes) + once_s(&machine->inside) : 0;
   if (domains <= 1) return inside;
   double far = bytes * nxc_places_of(domains, copies) * (domains - 1) / domains;
   return inside + far / rate(&machine->between, bytes) + once_s(&machine->between);
@@ -66,7 +74,7 @@ double nxc_all_to_all_s(const nxc_machine *machine, nxc_ranks group, double byte
 
 double nxc_send_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   if (group.size <= 1 || bytes <= 0) return 0;
-  const nxc_link *link =
-      group.size * group.stride <= machine->device->domain ? &machine->inside : &machine->between;
-  return bytes / rate(link, bytes) + once_s(link);
+  if (group.size * group.stride <= machine->device->domain)
+    return bytes / inside_rate(machine, 2, bytes) + once_s(&machine->inside);
+  return bytes / rate(&machine->between, bytes) + once_s(&machine->between);
 }

@@ -112,6 +112,22 @@ static void test_torus(void **unused) {
   nxc_arena_free(arena);
 }
 
+/* On a board without a switch two of four devices have a third of the links of each, three two thirds. */
+static void test_pairs(void **unused) {
+  (void)unused;
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_machine *board = nxc_machine_read(arena, "h200-4", nxc_sink_new(arena));
+  const nxc_machine *hosts = nxc_machine_read(arena, "h200", nxc_sink_new(arena));
+  for (int n = 2; n <= 4; n++)
+    assert_true(fabs(gather_s(board, n, 1) / gather_s(hosts, n, 1) - 3.0 / (n - 1)) < 1e-9);
+  assert_true(fabs(gather_s(board, 8, 1) - 1e9 / 2 / (4 * 4.25e10)) < 1e-9);
+  const nxc_ranks two = {2, 1};
+  double send = nxc_send_s(board, two, 2e9) - nxc_send_s(board, two, 1e9);
+  double exchange = nxc_all_to_all_s(board, two, 2e9, 1) - nxc_all_to_all_s(board, two, 1e9, 1);
+  assert_true(fabs(send - 3 * 1e9 / 3.51e11) < 1e-9 && fabs(exchange - send / 2) < 1e-9);
+  nxc_arena_free(arena);
+}
+
 /* Copies of what ZeRO-3 divides are slices of a torus, whatever a pod could have; what is summed over them
  * and over a slice is not hidden where the machine hides no sums. */
 static void test_slices(void **unused) {
@@ -237,6 +253,7 @@ int main(void) {
       cmocka_unit_test(test_backward),       cmocka_unit_test(test_undivided),
       cmocka_unit_test(test_sends),          cmocka_unit_test(test_summed),
       cmocka_unit_test(test_biased_experts), cmocka_unit_test(test_odd_sums),
+      cmocka_unit_test(test_pairs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
