@@ -343,16 +343,17 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
 nxc_passes nxc_output_layer(const nxc_clock *c) {
   const nxc_sizes *z = c->z;
   nxc_passes p = {0};
-  double m = z->tokens, n = z->outputs / z->tensor, k = z->hidden;
+  double sharing = z->output_whole > 0 ? 1 : z->tensor;
+  double m = z->tokens, n = z->outputs / sharing, k = z->hidden;
   const nxc_product forward = {m, n, k, 1, 2, false, false}, input = {m, k, n, 1, 2, false, false};
   const nxc_product weight = {n, k, m, 1, nxc_gradient_bytes(c), false, true};
   p.forward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &forward);
   p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input);
   nxc_add_weights(c, &p, &weight);
-  double logits = m * n * (z->loss_whole > 0 ? z->tensor : 1), gathered = z->compute_bytes * logits;
+  double logits = m * n * (z->loss_whole > 0 ? sharing : 1), gathered = z->compute_bytes * logits;
   p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * logits);
   p.backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, 6 * logits);
-  if (z->loss_whole > 0) p.forward.parts[NXC_SPENT_TENSOR] += nxc_gather_s(c->machine, c->tensor, gathered);
+  if (logits > m * n) p.forward.parts[NXC_SPENT_TENSOR] += nxc_gather_s(c->machine, c->tensor, gathered);
   return p;
 }
 

@@ -172,6 +172,7 @@ static void read_padding(const nxc_settings *s, nxc_sizes *z) {
 static void read_undivided(const nxc_settings *s, nxc_sizes *z) {
   z->loss_whole = lists(s, NX_SETTING_TENSOR_UNDIVIDED, "logits");
   z->embedding_whole = lists(s, NX_SETTING_TENSOR_UNDIVIDED, "embedding");
+  z->output_whole = lists(s, NX_SETTING_TENSOR_UNDIVIDED, "output");
   z->gathers_each = lists(s, NX_SETTING_TENSOR_UNDIVIDED, "inputs");
 }
 
@@ -292,7 +293,8 @@ static void add_predictions(const nxc_training *t, nxc_sizes *z) {
 static double tables_on_rank(const nxc_sizes *z) {
   bool output = z->last && !(z->tied && z->pipeline == 1);
   double embedding = z->vocab * z->hidden / (z->embedding_whole > 0 ? 1 : z->tensor);
-  return (z->first ? embedding : 0) + (output ? z->outputs * z->hidden / z->tensor : 0);
+  double outputs = z->outputs * z->hidden / (z->output_whole > 0 ? 1 : z->tensor);
+  return (z->first ? embedding : 0) + (output ? outputs : 0);
 }
 
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *t, uint32_t stage, nxc_sizes *z) {

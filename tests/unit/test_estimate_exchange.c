@@ -211,6 +211,18 @@ static void test_undivided(void **unused) {
   double moved = spent("xorl", "h100", SHARED "tensor.undivided=[logits]", NXC_SPENT_POINTWISE) -
                  spent("xorl", "h100", SHARED, NXC_SPENT_POINTWISE);
   near_to("their loss", moved, 64 * 14 * logits * 3 / 4 / 2.95e12, 1e-6);
+  /* of a whole output layer each has all logits already */
+  double layer = spent("xorl", "h100", SHARED "tensor.undivided=[logits,output]", NXC_SPENT_TENSOR);
+  near_to("a whole output layer", layer, least, 1e-9);
+#define WHOLE SHARED "model.tied_embeddings=false tensor.undivided=[logits,output]"
+  double divided = spent("xorl", "h100", SHARED, NXC_SPENT_PRODUCTS);
+  double undivided = spent("xorl", "h100", WHOLE, NXC_SPENT_PRODUCTS);
+  near_to("its products", undivided - divided, 64 * 3 * 2 * logits * 2048 * 3 / 4 / (0.68 * 989.4e12), 0.2);
+  estimate e = estimate_of("xorl", WHOLE);
+  nxc_sizes stage;
+  nxc_sizes_of_stage(&e.sizes, &e.training, 0, &stage);
+  near_to("its parameters", stage.tables, (1 + 1 / 4.0) * 50304 * 2048, 1e-9);
+  program_end(&e.c);
 }
 
 /* DeepSpeed's stages send a part from each tensor-parallel rank, and gather it: the input, and backward
