@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/own_advice.h"
 
+#include "compiler/config/write/write.h"
+
 /* ---- over the file ---- */
 
 /* What is assumed for a part of a configuration may lack what its system demands. */
@@ -63,18 +65,25 @@ static void begin(nxc_own_advice *a) {
   a->speaker = nxc_speaker_new(a->arena, &own->assumed.request, &own->compiled, own->findings);
 }
 
-/* "--set a=1 --set b=2", or with "a=1, b taken out" what no --set says. */
+/* "a=1", of which each edit is one. */
+static const char *assignment(const nxc_option_change *edit, nxc_arena *arena) {
+  return nxc_arena_printf(arena, "%s=%s", edit->bound->row->name,
+                          nxc_value_show(arena, nxc_option_change_value(edit)));
+}
+
+/* "--set a=1 --set b=2", as a shell reads it; and "a=1, b taken out". */
 static void show_edits(const nxc_own_advice *a, const nxc_said *said, nxc_after *after) {
-  const char *sets = "", *words = "";
+  nxc_buffer sets = {.arena = a->arena};
+  const char *words = "";
   for (size_t i = 0; i < said->n_edits; i++) {
     const nxc_option_change *edit = &said->edits[i];
     words =
         nxc_arena_printf(a->arena, "%s%s%s", words, i ? ", " : "", nxc_option_change_show(a->arena, edit));
-    sets = nxc_arena_printf(a->arena, "%s%s--set %s=%s", sets, i ? " " : "", edit->bound->row->name,
-                            nxc_value_show(a->arena, nxc_option_change_value(edit)));
+    nxc_buffer_puts(&sets, i ? " --set " : "--set ");
+    nxc_write_shell_word(&sets, assignment(edit, a->arena), false);
   }
   after->said = words;
-  after->fix = sets;
+  after->fix = sets.bytes;
 }
 
 /* Whether the text of the file cannot say it: it has no place for it, or another text counts before it. */
@@ -86,9 +95,7 @@ static bool stands_elsewhere(const nxc_said *said) {
 
 static nxc_after after_edits(const nxc_own_advice *a, const nxc_said *said) {
   const char **sets = nxc_arena_array(a->scratch, said->n_edits + 1, sizeof *sets);
-  for (size_t i = 0; i < said->n_edits; i++)
-    sets[i] = nxc_arena_printf(a->scratch, "%s=%s", said->edits[i].bound->row->name,
-                               nxc_value_show(a->scratch, nxc_option_change_value(&said->edits[i])));
+  for (size_t i = 0; i < said->n_edits; i++) sets[i] = assignment(&said->edits[i], a->scratch);
   return after_sets(a, sets, said->n_edits, NULL);
 }
 
@@ -104,6 +111,16 @@ static nxc_after after_choice(const nxc_own_advice *a, const nxc_choice *choice)
   } else if (stands_elsewhere(&said)) {
     after = after_edits(a, &said);
   }
+  if (after.bytes > 0) show_edits(a, &said, &after);
+  nxc_arena_rewind(a->scratch, mark);
+  return after;
+}
+
+/* What tune does not vary. */
+static nxc_after after_setting(const nxc_own_advice *a, const nxc_change *change) {
+  nxc_arena_mark mark = nxc_arena_mark_now(a->scratch);
+  const nxc_said said = nxc_say_setting(a->speaker, change->setting, &change->value, a->scratch);
+  nxc_after after = said.n_edits > 0 ? after_edits(a, &said) : (nxc_after){0};
   if (after.bytes > 0) show_edits(a, &said, &after);
   nxc_arena_rewind(a->scratch, mark);
   return after;
@@ -137,9 +154,11 @@ static nxc_after after_all(const nxc_own_advice *a, const nxc_change *changes, s
 nxc_after nxc_own_after(void *context, const nxc_change *changes, size_t n_changes) {
   nxc_own_advice *a = context;
   int64_t first;
-  if (a->own->compiled.binding->origin.first == NULL) return after_settings(a, changes, n_changes);
+  bool ranks = changes[0].setting == NX_SETTING_MESH_WORLD; /* of which no option tells */
+  if (ranks || a->own->compiled.binding->origin.first == NULL)
+    return after_settings(a, changes, n_changes);
   if (a->speaker == NULL) begin(a);
   nxc_knob knob = knob_of(a, &changes[0], &first);
   if (n_changes > 1) return after_all(a, changes, n_changes);
-  return knob == NXC_N_KNOBS ? after_settings(a, changes, 1) : after_one(a, knob, first);
+  return knob == NXC_N_KNOBS ? after_setting(a, changes) : after_one(a, knob, first);
 }

@@ -107,6 +107,15 @@ typedef struct saying {
   size_t n_edits;
 } saying;
 
+static nxc_binding *compose(const nxc_speaker *speaker, const nxc_settings *wanted, nxc_arena *arena) {
+  const nxc_compiled *compiled = speaker->compiled;
+  const nxc_composing composing = {.wanted = wanted,
+                                   .dialect = compiled->dialect,
+                                   .version = compiled->version,
+                                   .refused = speaker->lacking};
+  return nxc_compose(arena, &composing);
+}
+
 static void edit(saying *s, size_t option, const nxc_value *value) {
   s->edits = nxc_arena_grow(s->arena, s->edits, s->n_edits, sizeof *s->edits);
   const nxc_compiled *compiled = s->speaker->compiled;
@@ -142,19 +151,23 @@ static bool acts(const nxc_compiled *compiled, const nxc_bound *bound) {
   return any;
 }
 
+static void compare_option(saying *s, size_t option, const nxc_bound *shall) {
+  const nxc_compiled *compiled = s->speaker->compiled;
+  const nxc_bound *is = &compiled->binding->options[option];
+  const nxc_value *usual = nxc_option_default(is->row, compiled->version);
+  bool pinned = s->how->pins && refers(is);
+  bool same =
+      !pinned && is->value != NULL && shall->value != NULL && nxc_value_equal(is->value, shall->value);
+  bool silent = !is->given && shall->value != NULL && usual != NULL && nxc_value_equal(shall->value, usual);
+  if (shall->given && !same && !silent) edit(s, option, shall->value);
+  if (!shall->given && is->given && acts(compiled, is)) edit(s, option, NULL);
+}
+
 static void compare_options(saying *s, const nxc_binding *composed, const bool changed[NX_N_SETTINGS]) {
   const nxc_compiled *compiled = s->speaker->compiled;
-  for (size_t i = 0; i < compiled->dialect->n_options; i++) {
-    const nxc_bound *is = &compiled->binding->options[i], *shall = &composed->options[i];
-    if (!is_here(compiled, is->row) || !speaks_of_changed(s, i, changed)) continue;
-    const nxc_value *usual = nxc_option_default(is->row, compiled->version);
-    bool pinned = s->how->pins && refers(is);
-    bool same =
-        !pinned && is->value != NULL && shall->value != NULL && nxc_value_equal(is->value, shall->value);
-    bool silent = !is->given && shall->value != NULL && usual != NULL && nxc_value_equal(shall->value, usual);
-    if (shall->given && !same && !silent) edit(s, i, shall->value);
-    if (!shall->given && is->given && acts(compiled, is)) edit(s, i, NULL);
-  }
+  for (size_t i = 0; i < compiled->dialect->n_options; i++)
+    if (is_here(compiled, composed->options[i].row) && speaks_of_changed(s, i, changed))
+      compare_option(s, i, &composed->options[i]);
 }
 
 /* What is assumed is nobody's to say. */
@@ -171,10 +184,7 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
   if (s->how->restates) restate(compiled->settings, changed);
   if (!s->how->all) keep_followers(s->speaker, changed);
   if (s->how->pins) changed[NX_SETTING_BATCH_GLOBAL] = changed[NX_SETTING_BATCH_MICRO] = true;
-  const nxc_composing composing = {
-      .wanted = wanted, .dialect = compiled->dialect, .version = compiled->version,
-      .refused = s->speaker->lacking};
-  compare_options(s, nxc_compose(s->arena, &composing), changed);
+  compare_options(s, compose(s->speaker, wanted, s->arena), changed);
   for (size_t i = 0; s->how->drops && i < compiled->dialect->n_options; i++)
     if (s->speaker->places[i]) edit(s, i, NULL);
 }
@@ -182,15 +192,27 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
 /* Whether the file says its own layout otherwise than it would be said here. */
 static bool has_restatements(nxc_speaker *speaker, nxc_arena *arena) {
   const nxc_compiled *compiled = speaker->compiled;
-  const nxc_composing composing = {
-      .wanted = compiled->settings, .dialect = compiled->dialect, .version = compiled->version,
-      .refused = speaker->lacking};
   saying s = {.speaker = speaker, .arena = arena, .how = &(way){.restates = true}};
   bool changed[NX_N_SETTINGS] = {false};
   restate(compiled->settings, changed);
   keep_followers(speaker, changed);
-  compare_options(&s, nxc_compose(arena, &composing), changed);
+  compare_options(&s, compose(speaker, compiled->settings, arena), changed);
   return s.n_edits > 0;
+}
+
+nxc_said nxc_say_setting(nxc_speaker *speaker, nxc_setting_id id, const nxc_value *value, nxc_arena *arena) {
+  const nxc_compiled *compiled = speaker->compiled;
+  const nxc_provenance from = {.kind = NXC_FROM_CLI};
+  nxc_settings *wanted = nxc_settings_copy(arena, compiled->settings);
+  saying s = {.speaker = speaker, .arena = arena, .how = &ways[0]};
+  nxc_settings_override(wanted, id, value, &from, nxc_sink_new(arena));
+  const nxc_binding *composed = compose(speaker, wanted, arena);
+  for (size_t i = 0; i < compiled->dialect->n_options; i++) {
+    const nxc_option_row *row = composed->options[i].row;
+    if (is_here(compiled, row) && nxc_option_speaks_of(arena, row, id))
+      compare_option(&s, i, &composed->options[i]);
+  }
+  return (nxc_said){.edits = s.edits, .n_edits = s.n_edits};
 }
 
 nxc_speaker *nxc_speaker_new(nxc_arena *arena, const nxc_request *request, const nxc_compiled *compiled,

@@ -40,5 +40,7 @@ typedef struct nxc_said {
 } nxc_said;
 
 nxc_said nxc_say(nxc_speaker *speaker, const nxc_space *space, const nxc_choice *choice, nxc_arena *arena);
+/* The edits alone that may give one setting this value; none where no option does. Nothing is read back. */
+nxc_said nxc_say_setting(nxc_speaker *speaker, nxc_setting_id id, const nxc_value *value, nxc_arena *arena);
 
 #endif
