@@ -2,6 +2,7 @@
 #include "compiler/commands/diff.h"
 
 #include "compiler/diagnostics/characters.h"
+#include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
 
 #include <jansson.h>
@@ -71,11 +72,15 @@ static void print_estimates(const nxc_diff *c) {
     if (c->sides[i].lacks != NULL) printf("%s is not estimated: %s\n", c->sides[i].name, c->sides[i].lacks);
 }
 
-/* One for both, where it is the same. */
-static void print_sources(const char *a, const char *b) {
-  printf("  %-28s   (%s", "", a);
-  if (strcmp(a, b) != 0) printf(" -> %s", b);
-  puts(")");
+/* One for both, where it is the same; each by itself, where a line is too short for both. */
+static void print_sources(const nxc_diff *c, const char *a, const char *b) {
+  enum { COLUMNS = NXC_SCREEN_COLUMNS, INDENT = 6 };
+  static const char first[] = "     (", second[] = "      -> ";
+  const char *last = nxc_arena_printf(c->arena, "%s)", b);
+  const char *both = strcmp(a, b) == 0 ? last : nxc_arena_printf(c->arena, "%s -> %s", a, last);
+  bool fits = both == last || INDENT + strlen(both) <= COLUMNS;
+  if (!fits) nxc_print_paragraph(stdout, COLUMNS, INDENT, first, a);
+  nxc_print_paragraph(stdout, COLUMNS, INDENT, fits ? first : second, fits ? both : last);
 }
 
 static void print_text(const nxc_diff *c) {
@@ -88,14 +93,16 @@ static void print_text(const nxc_diff *c) {
       first = false;
       const nxc_compared_value *a = &d->values[0], *b = &d->values[1];
       printf("  %-28s %s -> %s\n", nxc_characters_shown(c->arena, d->path), shown(c, a), shown(c, b));
-      print_sources(shown_from(c, a), shown_from(c, b));
+      print_sources(c, shown_from(c, a), shown_from(c, b));
     }
   }
   print_estimates(c);
   const char *a = c->sides[0].name, *b = c->sides[1].name;
   if (*c->found.unread) printf("differ where they are not read: %s\n", c->found.unread);
-  if (c->found.n_items == 0) printf("%s and %s mean the same\n", a, b);
-  else printf("%s and %s: %s; %s\n", a, b, count_differences(c), worst_name(c));
+  const char *verdict = " mean the same";
+  if (c->found.n_items > 0)
+    verdict = nxc_arena_printf(c->arena, ": %s; %s", count_differences(c), worst_name(c));
+  nxc_print_filled(stdout, 2, "", 0, nxc_arena_printf(c->arena, "%s and %s%s", a, b, verdict), "");
 }
 
 static json_t *value_json(const nxc_compared_value *value) {

@@ -18,15 +18,6 @@ static void paragraph(const nxc_plan_report *r, const char *label, const char *t
   nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, LABEL, nxc_arena_printf(r->arena, "%-*s", LABEL, label), text);
 }
 
-/* A path keeps its end. */
-static const char *shortened(nxc_arena *arena, const char *text, size_t most) {
-  size_t n = strlen(text);
-  if (n <= most) return text;
-  text += n - most + 3;
-  while (((unsigned char)*text & 0xc0) == 0x80) text++; /* whole characters */
-  return nxc_arena_printf(arena, "...%s", text);
-}
-
 /* ---- the training
  * ----------------------------------------------------------------------------------------------- */
 
@@ -99,7 +90,7 @@ void nxc_plan_summary(const nxc_plan_report *r, const char *lines[NXC_N_SUMMARY]
 static void print_training(const nxc_plan_report *r, FILE *out) {
   const char *lines[NXC_N_SUMMARY];
   nxc_plan_summary(r, lines);
-  fprintf(out, "%s: %s\n", shortened(r->arena, r->file, 60), r->compiled->dialect->name);
+  fprintf(out, "%s: %s\n", nxc_screen_shortened(r->arena, r->file, 60), r->compiled->dialect->name);
   for (int i = 0; i < NXC_N_SUMMARY; i++) {
     size_t n = strcspn(lines[i], ":");
     if (*lines[i] != '\0') paragraph(r, nxc_arena_strndup(r->arena, lines[i], n), lines[i] + n + 2, out);
@@ -289,7 +280,7 @@ static void print_section(const nxc_plan_report *r, const char *section, FILE *o
     bool here = dot == NULL ? n == 0 : (size_t)(dot - path) == n && strncmp(path, section, n) == 0;
     if (!here || !is_set(r, id)) continue;
     const char *value = nxc_characters_shown(r->arena, nxc_settings_show(s, id));
-    value = shortened(r->arena, value, LONGEST_VALUE);
+    value = nxc_screen_shortened(r->arena, value, LONGEST_VALUE);
     text = nxc_arena_printf(r->arena, "%s%s%s %s", text, *text ? ", " : "", dot ? dot + 1 : path, value);
   }
   nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL,

@@ -36,7 +36,7 @@ static size_t find_losses(const nxc_tune_report *r, const nxc_tuned *best, const
 
 /* ---- for people ---- */
 
-enum { COLUMNS = 80, REASONS_SHOWN = 3 };
+enum { COLUMNS = NXC_SCREEN_COLUMNS, REASONS_SHOWN = 3, LEAST_OF_FILE = 24 };
 
 static const char *show_stages(const nxc_tune_report *r, const nxc_layout *l) {
   if (l->n_chunks == l->pipeline) return nxc_arena_printf(r->arena, "%u", l->pipeline);
@@ -112,9 +112,8 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
 }
 
 /* In lines of a screen, each behind the first two columns in. */
-static void print_words(const nxc_tune_report *r, FILE *out, const char *label, const char *file,
-                        const char *text) {
-  nxc_print_paragraph(out, COLUMNS, 2, label, nxc_arena_printf(r->arena, "%s%s", file, text));
+static void print_words(FILE *out, const char *label, const char *text) {
+  nxc_print_paragraph(out, COLUMNS, 2, label, text);
 }
 
 static void print_elsewhere(const nxc_tune_result *result, FILE *out) {
@@ -138,8 +137,8 @@ static void print_reasons(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   for (size_t i = 0; i < result->n_reasons && i < REASONS_SHOWN; i++) {
     const nxc_reason *reason = &result->reasons[i];
-    print_words(r, out, "refused: ", "", show_reason(r, reason));
-    if (reason->remedy != NULL) print_words(r, out, "  fix: ", "", reason->remedy);
+    print_words(out, "refused: ", show_reason(r, reason));
+    if (reason->remedy != NULL) print_words(out, "  fix: ", reason->remedy);
   }
   if (result->n_reasons > REASONS_SHOWN)
     fprintf(out, "%zu further reasons (--format json has them)\n", result->n_reasons - REASONS_SHOWN);
@@ -164,29 +163,31 @@ static void print_left_out(const nxc_tune_report *r, FILE *out) {
   for (size_t i = 0, past, n = 0; i < all->n && n < REASONS_SHOWN; i = past, n++) {
     const nxc_left_out *one = &all->list[i];
     const char *values = show_values(r, i, &past);
-    print_words(r, out, "not tried: ", "",
+    print_words(out, "not tried: ",
                 nxc_arena_printf(r->arena, "%s %s: %s", nxc_knob_name(one->knob), values, one->message));
-    if (one->remedy != NULL) print_words(r, out, "  fix: ", "", one->remedy);
+    if (one->remedy != NULL) print_words(out, "  fix: ", one->remedy);
   }
 }
 
 static void print_counts(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   uint32_t world = r->request->training->layout.world;
-  print_words(r, out, "", r->file,
-              nxc_arena_printf(r->arena, " on %s, %u rank%s", r->request->machine->name, world,
-                               world == 1 ? "" : "s"));
+  const char *where = nxc_arena_printf(r->arena, " on %s, %u rank%s", r->request->machine->name, world,
+                                       world == 1 ? "" : "s");
+  size_t left = COLUMNS > strlen(where) + LEAST_OF_FILE ? COLUMNS - strlen(where) : LEAST_OF_FILE;
+  const char *file = nxc_screen_shortened(r->arena, r->file, left);
+  print_words(out, "", nxc_arena_printf(r->arena, "%s%s", file, where));
   double size = nxc_space_size(&result->space);
   const char *limit = r->request->memory_bytes > 0
                           ? nxc_arena_printf(r->arena, " in %s", show_memory(r, r->request->memory_bytes))
                           : "";
   print_words(
-      r, out, "", "",
+      out, "",
       nxc_arena_printf(r->arena, "%.0f combination%s, %zu divide, %zu fit%s; %zu judged, %zu refused%s", size,
                        size == 1 ? "" : "s", result->n_divide, result->n_fit, limit, result->n_judged,
                        result->n_refused, result->cut_short ? "; stopped by the deadline" : ""));
   if (result->n_best > 0 && result->n_reasons > 0)
-    print_words(r, out, "refused: ", "", show_reason(r, &result->reasons[0]));
+    print_words(out, "refused: ", show_reason(r, &result->reasons[0]));
   print_left_out(r, out);
   print_elsewhere(result, out);
 }
@@ -199,7 +200,7 @@ static void print_errors(const nxc_tune_report *r, FILE *out) {
   for (size_t i = 0; judged && findings != NULL && i < nxc_sink_n_findings(findings); i++) {
     const nxc_finding *finding = nxc_sink_finding(findings, i);
     if (finding->severity == NXC_SEVERITY_ERROR)
-      print_words(r, out, stays ? "the file has an error: " : "1 mends an error of the file: ", "",
+      print_words(out, stays ? "the file has an error: " : "1 mends an error of the file: ",
                   nxc_arena_printf(r->arena, "%s (%s)", finding->message, finding->id));
   }
 }
@@ -231,7 +232,7 @@ static void print_assumed(const nxc_tune_report *r, FILE *out) {
   for (size_t i = 0; i < r->assumed->n_items; i++) {
     const nxc_assumption *one = &r->assumed->items[i];
     print_words(
-        r, out, "assumed: ", "",
+        out, "assumed: ",
         nxc_arena_printf(r->arena, "%s = %s (%s)", nxc_setting_path(one->setting), one->value, one->why));
   }
 }
@@ -245,7 +246,7 @@ static bool assumes(const nxc_tune_report *r, nxc_setting_id setting) {
 static void print_own(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   if (result->own_refused != NULL) {
-    print_words(r, out, "the file as it is: ", "", result->own_refused);
+    print_words(out, "the file as it is: ", result->own_refused);
     return;
   }
   print_row(r, "now", &result->own, out);
@@ -262,7 +263,7 @@ static void print_edits(const nxc_tune_report *r, const nxc_tuned *best, FILE *o
     fprintf(out, "  %s\n", nxc_option_change_show(r->arena, &best->edits[i]));
   if (r->written == NULL) return;
   fprintf(out, "written: %s\n", r->written);
-  if (*r->assuming != '\0') print_words(r, out, "to plan it as here:", "", r->assuming);
+  if (*r->assuming != '\0') print_words(out, "to plan it as here:", r->assuming);
 }
 
 void nxc_tune_print(const nxc_tune_report *r, FILE *out) {

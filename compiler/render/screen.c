@@ -15,6 +15,14 @@ static int columns_of(const char *text, size_t n_bytes) {
   return n;
 }
 
+const char *nxc_screen_shortened(nxc_arena *arena, const char *text, size_t most) {
+  size_t n = strlen(text);
+  if (n <= most) return text;
+  text += n - most + 3;
+  while (((unsigned char)*text & 0xc0) == 0x80) text++; /* whole characters */
+  return nxc_arena_printf(arena, "...%s", text);
+}
+
 void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, const char *text) {
   if (text == NULL || *text == '\0') return;
   fputs(label, out);

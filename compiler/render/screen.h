@@ -3,10 +3,14 @@
 #ifndef NXC_SCREEN_H
 #define NXC_SCREEN_H
 
+#include "compiler/arena.h"
+
 #include <stdio.h>
 
 enum { NXC_SCREEN_COLUMNS = 80 };
 
+/* In at most `most` bytes: a path keeps its end. */
+const char *nxc_screen_shortened(nxc_arena *arena, const char *text, size_t most);
 /* `label`, then the words of `text`, in lines of at most `columns` where no word is longer; lines behind the
  * first begin at column `indent`. */
 void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, const char *text);

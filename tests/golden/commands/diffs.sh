@@ -126,6 +126,8 @@ expect 'an option is no revision' $? 2 'is no revision'
 # A source that both have stands once, and speeds are told as elsewhere.
 sed 's/tensor_model_parallel_size: 8/tensor_model_parallel_size: 4/' "$conf/nxdt/llama-7b.yaml" >other.yaml
 "$nxcfg" diff "$conf/nxdt/llama-7b.yaml" other.yaml --machine trn2 >printed 2>&1
-expect "sources and speeds" $? 1 " (derived by NX2001 from mesh.world, mesh.tensor, mesh.pipeline, mesh.context)" \
-  "ktokens/s -> " '!e+04'
+expect "sources and speeds" $? 1 "     (derived by NX2001 from mesh.world, mesh.tensor, mesh.pipeline," \
+  '      -> other.yaml:58, distributed_strategy.tensor_model_parallel_size)' "ktokens/s -> " '!e+04'
+[ "$(grep '^     ' printed | awk 'length > 80')" = '' ]
+result "sources: no line is longer than 80 columns" $? "$(cat printed)"
 finish

@@ -77,6 +77,12 @@ for file in megatron.sh neox.yml nxdt.yaml reference.yaml; do
   result "$file: no row is longer than 80 columns" $?
 done
 
+deep=$folder/of/experiments/that/somebody/keeps/in/a/home/with/others
+mkdir -p "$deep" && cp model.yaml "$deep"
+"$nxcfg" tune "$deep/model.yaml" --machine machine.yaml --vary zero >"$folder/said"
+head -n 1 "$folder/said" | grep -q '^\.\.\..*/others/model\.yaml on two hosts, 4 ranks$' && awk 'length > 80 { exit 1 }' "$folder/said"
+result "of a long path the end is told" $? "$(cat "$folder/said")"
+
 # What --format options prints are values of --set, also of what is taken out of the file.
 sets() { # FILE ARGUMENTS...: whether the file is as good as the best with them
   file=$1
