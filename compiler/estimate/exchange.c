@@ -36,7 +36,7 @@ static double inside_rate(const nxc_machine *machine, double near, double bytes)
 
 /* Steps of a ring over all members, or of one along each axis of a torus after the other. */
 static double steps_of(const nxc_device *device, nxc_ranks group) {
-  if (device->axes == 0) return group.size - 1;
+  if (device->axes == 0 || device->rings > 0) return group.size - 1;
   double axes = axes_of(device, group);
   return axes * (pow(group.size, 1 / axes) - 1);
 }

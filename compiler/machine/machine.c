@@ -253,6 +253,7 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
                       {"host_bandwidth", read_number, &device->host_bandwidth, false},
                       {"domain", read_number, &device->domain, true},
                       {"torus", read_torus, device, false},
+                      {"rings", read_share, &device->rings, false},
                       {"pairs", read_number, &device->pairs, false},
                       {"hidden_sums", read_share, &device->hidden_sums, false},
                       {"allocator", read_number, &device->allocator, false},

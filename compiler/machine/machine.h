@@ -45,6 +45,7 @@ typedef struct nxc_device {
   double host_bandwidth;   /* bytes/s to the host's memory, and of its processors' updates there */
   double domain;           /* ranks that `inside` links */
   double axes, closed;     /* of a torus, and from how many ranks on its rings are closed; 0: a switch */
+  double rings;            /* 1: collectives go round a torus from rank to rank, not along axis after axis */
   double pairs;            /* devices of a host that are linked two by two, without a switch; 0: a switch */
   double hidden_sums;      /* share of the sums of gradients over ranks that can go on beneath work */
   double allocator;        /* what its allocator holds, as a multiple of the tensors at their peak */

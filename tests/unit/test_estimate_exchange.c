@@ -128,6 +128,17 @@ static void test_pairs(void **unused) {
   nxc_arena_free(arena);
 }
 
+/* All cores of a trn1 have two rings, those of a row of chips one; each core is a step of either. */
+static void test_rings(void **unused) {
+  (void)unused;
+  nxc_arena *arena = nxc_arena_new();
+  const nxc_machine *chips = nxc_machine_read(arena, "trn1", nxc_sink_new(arena));
+  assert_true(fabs(gather_s(chips, 8, 1) - 1e9 * 7 / 8 / 5.28e10) < 1e-9);
+  assert_true(fabs(gather_s(chips, 32, 1) - 1e9 * 31 / 32 / 1.056e11) < 1e-9);
+  assert_true(fabs(nxc_gather_s(chips, (nxc_ranks){32, 1}, 1e-3) - (2.5e-5 + 31 * 3.9e-6)) < 1e-9);
+  nxc_arena_free(arena);
+}
+
 /* Copies of what ZeRO-3 divides are slices of a torus, whatever a pod could have; what is summed over them
  * and over a slice is not hidden where the machine hides no sums. */
 static void test_slices(void **unused) {
@@ -265,7 +276,7 @@ int main(void) {
       cmocka_unit_test(test_backward),       cmocka_unit_test(test_undivided),
       cmocka_unit_test(test_sends),          cmocka_unit_test(test_summed),
       cmocka_unit_test(test_biased_experts), cmocka_unit_test(test_odd_sums),
-      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_pairs),          cmocka_unit_test(test_rings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
