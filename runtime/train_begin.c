@@ -259,6 +259,8 @@ static bool begin(nxr_training *run) {
   if (resumes(run)) resume(run, &own);
   if (!nxr_training_agree(run)) return false;
   if (run->done > 0) return true;
+  if (run->options->resume && run->world->rank == 0)
+    nxr_print(stderr, "nxrun: %s has no checkpoint: nothing is resumed\n", own.directory);
   if (!elsewhere && !load_weights(run)) return false;
   if (other.directory[0] != '\0')
     nxr_checkpoint_load(&run->checkpoint, &other, &run->done, &loaded, &run->fault);

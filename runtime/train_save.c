@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a training is saved, and what becomes of it where that fails. */
+#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_link.h"
 #include "runtime/files/fault.h"
 #include "runtime/files/mapping.h"
@@ -9,9 +10,14 @@
 
 #include <stdio.h>
 
+/* The newest checkpoint, as rank 0 knows it; 0: there is none. */
+static uint64_t newest(const nxr_training *run) {
+  uint64_t own = run->saver ? nxr_saver_newest(run->saver) : 0;
+  return own ? own : run->found;
+}
+
 void nxr_tell(nxr_training *run, const char *phase, const char *event) {
-  const nxr_progress_state state = {.step = run->done, .saved = run->saver ? nxr_saver_newest(run->saver) : 0,
-                                    .loss = run->loss, .phase = phase};
+  const nxr_progress_state state = {.step = run->done, .saved = newest(run), .loss = run->loss, .phase = phase};
   nxr_progress_write(&run->progress, &state, event != NULL);
   if (event) nxr_progress_log(&run->progress, &state, event);
 }
@@ -24,6 +30,10 @@ bool nxr_saves_open(nxr_training *run) {
   const nx_run_names *names = run->plan->run_names;
   run->saved = run->done > 0 ? run->done : UINT64_MAX;
   run->saved_s = nxr_clock_s();
+  if (run->world->rank == 0) {
+    nxr_folder_newest(run->checkpoint.directory, UINT64_MAX, &run->found);
+    nxr_folder_may_grow(run->checkpoint.directory, &run->fault);
+  }
   if (names->save_epochs > 0 && nxr_data_trained(run->data) != NX_NONE)
     run->save_epochs = nxr_steps_of_epochs(names->save_epochs, run->data, run->plan->run);
   if (nxr_data_trained(run->data) != NX_NONE)
@@ -39,12 +49,30 @@ bool nxr_saves_open(nxr_training *run) {
   return nxr_training_agree(run);
 }
 
+static void explain_unsaved(const nxr_training *run) {
+  unsigned long long done = run->done, kept = newest(run);
+  if (kept > 0)
+    nxr_print(stderr,
+              "nxrun: the run ends at step %llu, which is not saved (checkpoint.on_failure); once it can be, "
+              "--resume goes on from step %llu\n",
+              done, kept);
+  else
+    nxr_print(stderr,
+              "nxrun: the run ends at step %llu, which is not saved (checkpoint.on_failure), nor was any before "
+              "it\n",
+              done);
+}
+
 /* A failure of the run, or one that it outlives. */
 static bool judge(nxr_training *run, bool good) {
   if (good) return true;
   nxr_metrics_end_line(&run->metrics);
   run->unsaved = !(run->plan->run_names->rules & NX_RUN_SAVES_MAY_FAIL);
-  if (run->unsaved) return nxr_training_agree(run);
+  if (run->unsaved) {
+    nxr_training_agree(run);
+    if (run->world->rank == 0) explain_unsaved(run);
+    return false;
+  }
   if (run->fault.text[0] != '\0')
     nxr_print(stderr, "nxrun: %s; the training goes on (checkpoint.on_failure)\n", run->fault.text);
   run->fault.text[0] = '\0';

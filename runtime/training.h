@@ -45,6 +45,7 @@ typedef struct nxr_training {
   uint64_t done;  /* steps behind the run */
   nxr_saver *saver;
   uint64_t saved;       /* at which the newest checkpoint was begun */
+  uint64_t found;       /* the newest that was there when the run began; 0: none */
   uint64_t save_epochs; /* steps of run_names.save_epochs; 0: none are saved for it */
   double saved_s;       /* when */
   bool unsaved;         /* a checkpoint has failed, and the run ends for it */

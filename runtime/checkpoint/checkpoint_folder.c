@@ -179,6 +179,16 @@ bool nxr_folder_open(const char *directory, const char *elsewhere, bool resume, 
   return true;
 }
 
+bool nxr_folder_may_grow(const char *directory, nxr_fault *fault) {
+  char path[NXR_PATH_BYTES];
+  parent_path(directory, path);
+  return access(path, W_OK | X_OK) == 0 ||
+         nxr_fault_set(fault,
+                       "no checkpoint can be written in %s: %s: choose another folder for the run "
+                       "(run.directory, --dir)",
+                       path, strerror(errno));
+}
+
 bool nxr_folder_begin(const char *directory, uint64_t step, char path[NXR_PATH_BYTES], nxr_fault *fault) {
   for (uint32_t attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
     temporary_path(directory, step, attempt, path);

@@ -30,6 +30,9 @@ bool nxr_folder_has(const char *directory, uint64_t step);
 /* The newest checkpoint of fewer steps than `below`. */
 bool nxr_folder_newest(const char *directory, uint64_t below, uint64_t *step);
 
+/* Whether checkpoints can be made in it: asked before the training, which would be lost. */
+bool nxr_folder_may_grow(const char *directory, nxr_fault *fault);
+
 /* A folder with a temporary name for the checkpoint of this step; then its own name at last, when everything
  * is synced. checkpoint_remove.h removes it. */
 bool nxr_folder_begin(const char *directory, uint64_t step, char path[NXR_PATH_BYTES], nxr_fault *fault);

@@ -29,6 +29,12 @@ static double step_seconds(const nxr_progress *progress, uint64_t step) {
                                    : 0;
 }
 
+/* Of a step of this program; NULL: it has made none. JSON has none that is no number. */
+static json_t *loss_of(const nxr_progress *progress, const nxr_progress_state *state) {
+  if (state->step <= progress->begun_at) return NULL;
+  return isfinite(state->loss) ? json_real(state->loss) : json_null();
+}
+
 static json_t *make_status(const nxr_progress *progress, const nxr_progress_state *state) {
   const nx_run *run = progress->plan->run;
   double seconds = step_seconds(progress, state->step);
@@ -36,12 +42,11 @@ static json_t *make_status(const nxr_progress *progress, const nxr_progress_stat
                      nx_plan_samples_before(progress->plan, progress->begun_at)) *
                     run->sequence;
   double speed = seconds > 0 ? (double)tokens / (nxr_clock_s() - progress->begun_s) : 0;
-  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:f, s:f, s:o, s:I}", "phase", state->phase, "step",
+  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:f, s:f, s:o*, s:I}", "phase", state->phase, "step",
                    (json_int_t)state->step, "steps", (json_int_t)run->n_steps, "checkpoint",
                    (json_int_t)state->saved, "ranks", (json_int_t)run->n_ranks, "host",
                    nxr_world_host(progress->world, 0), "process", (json_int_t)getpid(), "seconds_per_step",
-                   seconds, "tokens_per_s", speed, "loss",
-                   isfinite(state->loss) ? json_real(state->loss) : json_null(), "time",
+                   seconds, "tokens_per_s", speed, "loss", loss_of(progress, state), "time",
                    (json_int_t)time(NULL));
 }
 
@@ -141,7 +146,7 @@ static void print_status(const char *directory, const json_t *status) {
   nxr_print(stdout, "run         %s\nphase       %s%s\nstep        %lld of %lld\n", directory,
          phase ? phase : "not known", is_locked(directory) ? ", and its program runs" : "", (long long)step,
          (long long)steps);
-  const json_t *loss = json_object_get(status, "loss"); /* JSON has none that is no number */
+  const json_t *loss = json_object_get(status, "loss");
   if (step > 0 && json_is_number(loss)) printf("loss        %.4f\n", json_number_value(loss));
   if (step > 0 && json_is_null(loss)) puts("loss        no number");
   if (step_s > 0) printf("speed       %.3g s a step, %.0f tokens/s\n", step_s,

@@ -89,6 +89,8 @@ expect 'an MPI with fewer' 1 'the plan has 3 groups .* tell 2 apart' sh -c "'$mp
 
 mkfifo pipe
 expect 'a pipe for metrics' 1 'pipe is no regular file' "$nxrun" one.bin --dir piped --metrics pipe
+: >run1/checkpoints/step-000004/manifest.json
+expect 'an empty manifest' 1 "manifest.json is damaged: '\[' or '{' expected near end of file" "$nxrun" one.bin --dir run1 --resume
 rm run1/checkpoints/step-000004/manifest.json && mkfifo run1/checkpoints/step-000004/manifest.json
 expect 'a pipe for a manifest' 1 'manifest.json: it is no file' "$nxrun" one.bin --dir run1 --resume
 

@@ -79,6 +79,11 @@ plan stops run.stop_every=5
 expect 'a run that ends before its end' 3 'stopped by run.stop_every after step 5' $run stops.bin --dir stops
 expect 'and once more' 3 'after step 10' $run stops.bin --dir stops --resume
 expect 'and is done' 0 'step 12/12' $run stops.bin --dir stops --resume
+expect 'what is done already' 0 '12 of 12 steps are done' $run stops.bin --dir stops --resume
+expect 'has its checkpoint still' 0 '^checkpoint  step-000012$' "$nxrun" status stops
+! grep -q '^loss' out
+report 'and no loss, since no step was made' $?
+expect 'nothing to resume is said' 3 'runs-none has no checkpoint: nothing is resumed' $run stops.bin --dir runs-none --resume
 expect 'usage' 2 'no such option' $run stops.bin --no-such-thing
 
 # ---- how it is started again ----

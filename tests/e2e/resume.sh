@@ -144,13 +144,23 @@ same 'computes the same' zero-whole killed
 mkdir full
 if mount -t tmpfs -o size=1000k tmpfs full 2>/dev/null; then
   expect 'a disk that is full' 1 'cannot write .*No space left' $run zero.bin --dir full
+  grep -q '^nxrun: the run ends at step 6, which is not saved .*--resume goes on from step 4$' out
+  report 'which step is lost, and which is kept' $?
   test -z "$(find full -name '*.tmp')" -a -e full/checkpoints/step-000002/manifest.json
   report 'leaves no half checkpoint' $?
   mount -o remount,size=8m full
   expect 'and the run goes on when there is room' 0 'step 8/8' $run zero.bin --dir full --resume
   same 'to compute the same' zero-whole full
+  mkdir -p full/bound/checkpoints && mount --bind full/bound/checkpoints full/bound/checkpoints &&
+    mount -o remount,bind,ro full/bound/checkpoints
+  expect 'a folder that takes no checkpoint' 1 'no checkpoint can be written in full/bound/checkpoints: Read-only' \
+    $run zero.bin --dir full/bound
+  [ ! -s full/bound/metrics.jsonl ]
+  report 'is refused before a step is made' $?
+  umount full/bound/checkpoints
 else
-  for name in 'a disk that is full' 'leaves no half checkpoint' 'the run goes on' 'to compute the same'; do
+  for name in 'a disk that is full' 'which step is lost' 'leaves no half checkpoint' 'the run goes on' 'to compute the same' \
+    'a folder that takes no checkpoint' 'is refused'; do
     skip "$name" 'mounts no tmpfs here'
   done
 fi
