@@ -6,6 +6,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/commands/output.h"
+#include "compiler/render/screen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,11 +49,15 @@ static void report(const job *j, const nxc_conversion *conversion) {
           conversion->version ? "@" : "", conversion->version ? conversion->version : "", conversion->n_said,
           conversion->n_unsaid, conversion->n_unsaid ? ":" : "");
   for (size_t i = 0; i < conversion->n_unsaid; i++)
-    fprintf(stderr, "  %s\n", nxc_unsaid_show(j->arena, &conversion->unsaid[i]));
-  if (*conversion->filled != '\0')
-    fprintf(stderr, "filled in, since %s demands it: %s\n", conversion->dialect, conversion->filled);
-  if (*conversion->left != '\0')
-    fprintf(stderr, "left out, since %s alone reads it: %s\n", conversion->first, conversion->left);
+    nxc_print_filled(stderr, 4, "  ", 0, nxc_unsaid_show(j->arena, &conversion->unsaid[i]), "");
+  if (*conversion->filled != '\0') {
+    const char *label = nxc_arena_printf(j->arena, "filled in, since %s demands it: ", conversion->dialect);
+    nxc_print_filled(stderr, 2, label, 0, conversion->filled, "");
+  }
+  if (*conversion->left != '\0') {
+    const char *label = nxc_arena_printf(j->arena, "left out, since %s alone reads it: ", conversion->first);
+    nxc_print_filled(stderr, 2, label, 0, conversion->left, "");
+  }
 }
 
 static int convert(const job *j) {

@@ -92,7 +92,8 @@ static void print_text(const nxc_diff *c) {
       if (first) puts(nxc_changes_name(d->changes));
       first = false;
       const nxc_compared_value *a = &d->values[0], *b = &d->values[1];
-      printf("  %-28s %s -> %s\n", nxc_characters_shown(c->arena, d->path), shown(c, a), shown(c, b));
+      const char *label = nxc_arena_printf(c->arena, "  %-28s ", nxc_characters_shown(c->arena, d->path));
+      nxc_print_filled(stdout, 4, label, 0, nxc_arena_printf(c->arena, "%s -> %s", shown(c, a), shown(c, b)), "");
       print_sources(c, shown_from(c, a), shown_from(c, b));
     }
   }

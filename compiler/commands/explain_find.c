@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/explain.h"
+#include "compiler/render/screen.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -28,19 +29,19 @@ static match *find_ends(nxc_explain_search *s, const char *end, size_t *n_matche
   return matches;
 }
 
-static void print_first_sentence(const char *doc) {
-  if (doc == NULL) return;
+static const char *first_sentence(nxc_arena *arena, const char *doc) {
+  if (doc == NULL) return "";
   const char *end = strstr(doc, ". ");
   size_t n_bytes = end ? (size_t)(end - doc) : strlen(doc);
   if (n_bytes > 0 && doc[n_bytes - 1] == '.') n_bytes--;
-  printf("  %.*s", (int)n_bytes, doc);
+  return nxc_arena_printf(arena, "%.*s", (int)n_bytes, doc);
 }
 
-static void print_match(const match *one) {
+static void print_match(nxc_arena *arena, const match *one) {
   bool setting = strcmp(one->dialect->name, "nx") == 0;
-  printf("  %-9s %-40s", setting ? "setting" : one->dialect->name, one->row->name);
-  print_first_sentence(one->row->doc);
-  putchar('\n');
+  const char *system = setting ? "setting" : one->dialect->name;
+  nxc_print_filled(stdout, 14, nxc_arena_printf(arena, "  %-9s %-40s  ", system, one->row->name), 0,
+                   first_sentence(arena, one->row->doc), "");
 }
 
 /* -- by words -------------------------------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static size_t list_words_of(nxc_explain_search *s, const nxc_dialect *dialect, c
       nxc_explain_separate(s);
       puts(w->title);
     }
-    print_match(&(match){dialect, &dialect->options[i]});
+    print_match(s->arena, &(match){dialect, &dialect->options[i]});
   }
   return n_listed;
 }
@@ -130,7 +131,7 @@ void nxc_explain_values(nxc_explain_search *s, const char *word) {
         nxc_explain_separate(s);
         printf("%s is a value of\n", word);
       }
-      print_match(&(match){dialect, &dialect->options[j]});
+      print_match(s->arena, &(match){dialect, &dialect->options[j]});
     }
   }
 }
@@ -148,7 +149,7 @@ void nxc_explain_ends(nxc_explain_search *s, const char *end) {
   else if (n_matches == 1) nxc_explain_option(s->arena, matches[0].dialect, matches[0].row);
   if (n_matches == 1) return;
   printf("%s is the end of %zu names\n", end, n_matches);
-  for (size_t i = 0; i < n_matches; i++) print_match(&matches[i]);
+  for (size_t i = 0; i < n_matches; i++) print_match(s->arena, &matches[i]);
   const char *title = nxc_arena_printf(s->arena, "%s is a word of these, too", end);
   list_words(s, &(wording){.words = end, .title = title, .but = end});
 }
@@ -165,7 +166,7 @@ void nxc_explain_group(nxc_explain_search *s, const char *name) {
         nxc_explain_separate(s);
         printf("%s holds\n", name);
       }
-      print_match(&(match){dialect, &dialect->options[j]});
+      print_match(s->arena, &(match){dialect, &dialect->options[j]});
     }
   }
 }

@@ -138,7 +138,7 @@ static void write_parts(survey *s, nxc_buffer *out) {
   }
   if (n_parts == 0) return;
   nxc_buffer_puts(out, "    partial: true\n");
-  printf("  %-40s parts of configurations, judged as such\n",
+  printf("  %-40s parts of configurations, judged so\n",
          nxc_arena_printf(s->arena, "%zu file%s", n_parts, n_parts == 1 ? "" : "s"));
 }
 

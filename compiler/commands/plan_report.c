@@ -4,6 +4,7 @@
 #include "compiler/compare/beyond.h"
 #include "compiler/config/exports.h"
 #include "compiler/diagnostics/characters.h"
+#include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
 
 #include <string.h>
@@ -61,9 +62,9 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
     if (!nxc_settings_known(r->compiled->settings, id) && !nxc_setting_is_wanted(id)) continue;
     if (!same_section(path, last)) fprintf(out, "%.*s\n", (int)strcspn(path, "."), path);
     last = path;
-    fprintf(out, "  %-32s %-20s %s\n", path,
-            nxc_characters_shown(r->arena, nxc_settings_show(r->compiled->settings, id)),
-            nxc_settings_show_origin(r->compiled->settings, id));
+    const char *value = nxc_characters_shown(r->arena, nxc_settings_show(r->compiled->settings, id));
+    nxc_print_filled(out, 8, nxc_arena_printf(r->arena, "  %-32s %-20s ", path, value), 0,
+                     nxc_settings_show_origin(r->compiled->settings, id), "");
   }
 }
 

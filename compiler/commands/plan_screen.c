@@ -172,7 +172,7 @@ static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_CO
 
 static void print_spent(const char *name, double seconds, double step_s, FILE *out) {
   if (seconds < 5e-3 * step_s) return; /* --format json has all */
-  fprintf(out, "  %-18s %9.3g s %5.1f %%  ", name, seconds, 100 * seconds / step_s);
+  fprintf(out, "  %-18s %9.*f s %5.1f %%  ", name, nxc_decimals(seconds), seconds, 100 * seconds / step_s);
   nxc_print_bar(out, BAR, seconds / step_s);
   putc('\n', out);
 }
@@ -188,10 +188,11 @@ static const char *show_duration(nxc_arena *arena, double seconds) {
     double s;
     const char *name;
   } units[] = {{86400, "days"}, {3600, "h"}, {60, "min"}};
-  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-    if (seconds >= 3 * units[i].s)
-      return nxc_arena_printf(arena, "%.3g %s", seconds / units[i].s, units[i].name);
-  return nxc_arena_printf(arena, "%.3g s", seconds);
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    double number = seconds / units[i].s;
+    if (number >= 3) return nxc_arena_printf(arena, "%.*f %s", nxc_decimals(number), number, units[i].name);
+  }
+  return nxc_arena_printf(arena, "%.*f s", nxc_decimals(seconds), seconds);
 }
 
 /* Of all steps, where the configuration says how many there are; a batch that grows is counted as it does. */
@@ -223,8 +224,8 @@ static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE 
     for (int part = 0; part < NXC_N_SPENT; part++)
       print_spent(nxc_spent_names[part], e->own.time.parts[part], column->step_s, out);
   }
-  fprintf(out, "  %-18s %9.3g s, %.0f tokens/s, %.1f %% of the peak (MFU)\n", "in all", column->step_s,
-          column->tokens_per_s, 100 * column->utilisation);
+  fprintf(out, "  %-18s %9.*f s, %.0f tokens/s, %.1f %% of the peak (MFU)\n", "in all",
+          nxc_decimals(column->step_s), column->step_s, column->tokens_per_s, 100 * column->utilisation);
   fprintf(out, "  of a rank  %.0f tokens/s, ", column->tokens_per_s / ranks_of(r));
   nxc_print_quantity(out, column->flops_per_s, "FLOP/s of the model\n");
   print_whole(r, column, out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/sweep_print.h"
+#include "compiler/render/screen.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@ static const char *cell(const nxc_sweep_report *r, size_t run, size_t key) {
 /* ---- the table ---- */
 
 static const char *show_seconds(nxc_arena *arena, double seconds) {
-  if (seconds >= 1) return nxc_arena_printf(arena, "%.3g s", seconds);
+  if (seconds >= 1) return nxc_arena_printf(arena, "%.*f s", nxc_decimals(seconds), seconds);
   return nxc_arena_printf(arena, "%.3g ms", seconds * 1e3);
 }
 

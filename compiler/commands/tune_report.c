@@ -44,7 +44,7 @@ static const char *show_stages(const nxc_tune_report *r, const nxc_layout *l) {
 }
 
 static const char *show_seconds(const nxc_tune_report *r, double seconds) {
-  if (seconds >= 1) return nxc_arena_printf(r->arena, "%.3g s", seconds);
+  if (seconds >= 1) return nxc_arena_printf(r->arena, "%.*f s", nxc_decimals(seconds), seconds);
   return seconds >= 1e-3 ? nxc_arena_printf(r->arena, "%.3g ms", seconds * 1e3)
                          : nxc_arena_printf(r->arena, "%.3g us", seconds * 1e6);
 }

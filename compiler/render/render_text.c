@@ -19,20 +19,26 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SHOWN_CHARACTERS = 100, CONTEXT_CHARACTERS = 30, LINE_BYTES_MAX = 65536 };
+enum { SHOWN_CHARACTERS = 100, ELLIPSIS = 3, CONTEXT_CHARACTERS = 30, LINE_BYTES_MAX = 65536 };
 
 static const char *const colour_of[] = {[NXC_SEVERITY_NOTE] = "\033[1;36m",
                                         [NXC_SEVERITY_WARNING] = "\033[1;33m",
                                         [NXC_SEVERITY_ERROR] = "\033[1;31m"};
 static const char bold[] = "\033[1m", plain[] = "\033[0m";
 
-/* Prints the characters [first, first + SHOWN_CHARACTERS) of a line. */
-static void print_line(const char *line, size_t n_bytes, size_t first, FILE *out) {
+/* Characters of a line that are shown, behind a number of `width` digits: a screen's line is not broken. */
+static size_t room_for(int width, FILE *out) {
+  return isatty(fileno(out)) ? (size_t)(NXC_SCREEN_COLUMNS - width - (int)strlen(" | ")) : SHOWN_CHARACTERS;
+}
+
+/* Prints the characters [first, end) of a line. */
+static void print_line(const char *line, size_t n_bytes, size_t first, size_t end, FILE *out) {
   size_t secret = nxc_secret_in_line(line, n_bytes);
   size_t character = 0;
   if (first > 0) fputs("...", out);
-  for (size_t i = 0, n; i < n_bytes && character < first + SHOWN_CHARACTERS; i += n, character++) {
+  for (size_t i = 0, n; i < n_bytes && character < end; i += n, character++) {
     bool shown;
     n = nx_character_next(line + i, n_bytes - i, &shown);
     if (i >= secret) {
@@ -60,15 +66,16 @@ static void print_excerpt(const nxc_finding *finding, int width, bool colour, FI
   const char *line = nxc_source_line(at.source, at.line, &n_bytes);
   if (n_bytes > LINE_BYTES_MAX) return;
   size_t n_characters = count_characters(line, n_bytes);
-  bool fits = n_characters <= SHOWN_CHARACTERS || at.column + CONTEXT_CHARACTERS <= SHOWN_CHARACTERS;
-  size_t first = fits ? 0 : at.column - CONTEXT_CHARACTERS;
+  size_t room = room_for(width, out);
+  bool fits = n_characters <= room || at.column + CONTEXT_CHARACTERS <= room;
+  size_t first = fits ? 0 : at.column - CONTEXT_CHARACTERS, end = first + room - (first > 0 ? ELLIPSIS : 0);
   fprintf(out, "%*s |\n%*u | ", width, "", width, at.line);
-  print_line(line, n_bytes, first, out);
-  size_t before = at.column - 1 - first + (first > 0 ? 3 : 0);
+  print_line(line, n_bytes, first, end, out);
+  size_t before = at.column - 1 - first + (first > 0 ? ELLIPSIS : 0);
   size_t length = at.length > 0 ? at.length : 1;
   size_t left = n_characters + 1 > at.column ? n_characters + 1 - at.column : 1;
   if (length > left) length = left;
-  if (length > SHOWN_CHARACTERS) length = SHOWN_CHARACTERS;
+  if (length > end + 1 - at.column) length = end + 1 - at.column;
   fprintf(out, "\n%*s | %*s%s", width, "", (int)before, "", colour ? colour_of[finding->severity] : "");
   for (size_t i = 0; i < length; i++) fputc('^', out);
   if (finding->label != NULL) fprintf(out, " %s", finding->label);
@@ -83,14 +90,23 @@ static int digits_of(uint32_t number) {
 
 /* A note that says all in its message takes one line. */
 static void print_note(const nxc_finding *finding, bool colour, FILE *out) {
-  fprintf(out, "%snote[%s]%s ", colour ? colour_of[NXC_SEVERITY_NOTE] : "", finding->id, colour ? plain : "");
+  char label[64], *text = NULL;
+  size_t n_bytes;
+  FILE *whole = open_memstream(&text, &n_bytes);
+  if (whole == NULL) return;
   if (finding->at.source != NULL) {
-    nxc_characters_print(finding->at.source->name, out);
-    fprintf(out, ":%u:%u: ", finding->at.line, finding->at.column);
+    nxc_characters_print(finding->at.source->name, whole);
+    fprintf(whole, ":%u:%u: ", finding->at.line, finding->at.column);
   }
-  fputs(finding->message, out);
-  if (finding->fix != NULL) fprintf(out, "; %s", finding->fix);
-  fputc('\n', out);
+  fputs(finding->message, whole);
+  if (finding->fix != NULL) fprintf(whole, "; %s", finding->fix);
+  if (fclose(whole) == 0) {
+    size_t n_seen = strlen(finding->id) + strlen("note[] ");
+    size_t n_label = (size_t)snprintf(label, sizeof label, "%snote[%s]%s ", colour ? colour_of[NXC_SEVERITY_NOTE] : "",
+                                      finding->id, colour ? plain : "");
+    nxc_print_filled(out, 2, label, n_label - n_seen, text, "");
+  }
+  free(text);
 }
 
 /* The text with its place behind it, filled as one. */

@@ -23,10 +23,8 @@ const char *nxc_screen_shortened(nxc_arena *arena, const char *text, size_t most
   return nxc_arena_printf(arena, "...%s", text);
 }
 
-void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, const char *text) {
-  if (text == NULL || *text == '\0') return;
-  fputs(label, out);
-  int column = columns_of(label, strlen(label));
+/* Words behind what ends at `column` already. */
+static void fill(FILE *out, int columns, int column, int indent, const char *text) {
   for (bool first = true; *text != '\0'; first = false) {
     size_t n_bytes = strcspn(text, " ");
     int width = columns_of(text, n_bytes);
@@ -40,13 +38,20 @@ void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, 
   putc('\n', out);
 }
 
+void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, const char *text) {
+  if (text == NULL || *text == '\0') return;
+  fputs(label, out);
+  fill(out, columns, columns_of(label, strlen(label)), indent, text);
+}
+
 void nxc_print_filled(FILE *out, int indent, const char *label, size_t n_unseen, const char *text,
                       const char *end) {
   if (!isatty(fileno(out))) {
     fprintf(out, "%s%s%s\n", label, text, end);
     return;
   }
-  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS + (int)n_unseen, indent, label, text);
+  fputs(label, out);
+  fill(out, NXC_SCREEN_COLUMNS, columns_of(label, strlen(label)) - (int)n_unseen, indent, text);
   fputs(end, out);
 }
 
@@ -100,6 +105,13 @@ void nxc_print_usage(FILE *out, const char *text) {
     }
   }
   if (p.text != NULL) flush_paragraph(out, &p);
+}
+
+int nxc_decimals(double number) {
+  enum { MOST = 6 };
+  int n = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
+  for (; number > 0 && number < 0.9995 && n < MOST; n++) number *= 10;
+  return n;
 }
 
 /* -- bars ------------------------------------------------------------------------------------------------ */

@@ -21,6 +21,8 @@ void nxc_print_filled(FILE *out, int indent, const char *label, size_t n_unseen,
 /* A help text, within NXC_SCREEN_COLUMNS: its prose is filled, and so is what an option means, in the column
  * where it begins. */
 void nxc_print_usage(FILE *out, const char *text);
+/* Decimals that give a number three digits, or all that it has before the point: 1.10, 14.0, 1234. */
+int nxc_decimals(double number);
 /* So many columns wide, filled by this share (0 to 1): blocks where the locale has UTF-8, else # and dots. */
 void nxc_print_bar(FILE *out, int columns, double share);
 

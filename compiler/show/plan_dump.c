@@ -206,12 +206,12 @@ static void dump_frozen(const nx_plan *plan, FILE *out) {
   fputs(" kept\n", out);
 }
 
-/* What is updated alike: "decayed: adamw, learning rate x 1, weight decay 0.1, 1.2 Melements". */
+/* What is updated alike: "decayed: adamw, lr x 1, weight decay 0.1, 1.2 Melements". */
 static void dump_parameter_groups(const nx_plan *plan, FILE *out) {
   for (uint32_t i = 0; i < plan->n[NX_SECTION_PARAMETER_GROUPS]; i++) {
     const nx_parameter_group *group = &plan->parameter_groups[i];
     print_text(out, i ? "            " : "groups      ", nx_plan_string(plan, group->name), ": ");
-    fprintf(out, "%s, learning rate x %.6g, weight decay %.6g, ", nx_optimizer_of(group->optimizer)->name,
+    fprintf(out, "%s, lr x %.6g, weight decay %.6g, ", nx_optimizer_of(group->optimizer)->name,
             group->lr_factor, group->weight_decay);
     nxc_print_quantity(out, (double)elements_of_group(plan, i), "elements");
     fputs(" of a rank\n", out);
@@ -274,12 +274,11 @@ void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   fputs("model       ", out);
   nxc_print_quantity(out, (double)run->n_parameters, "parameters");
   if (run->adapter_config) fputs(", ", out), nxc_print_quantity(out, (double)run->n_trained, " of adapters");
-  fprintf(
-      out,
-      "\nstep        %u sequences of %u tokens: %u micro-batches of %u on each of %u data-parallel ranks, ",
-      run->global_batch, run->sequence, run->n_micro_batches, run->micro_batch, run->data_size);
+  fprintf(out, "\nstep        %u sequences of %u tokens, ", run->global_batch, run->sequence);
   nxc_print_quantity(out, run->flops_per_step, "FLOP");
-  fputc('\n', out);
+  fprintf(out, "\n            %u micro-batch%s of %u on each of %u data-parallel rank%s\n", run->n_micro_batches,
+          run->n_micro_batches == 1 ? "" : "es", run->micro_batch, run->data_size,
+          run->data_size == 1 ? "" : "s");
   dump_parameter_groups(plan, out);
   fprintf(out, "training    %" PRIu64 " steps, ", run->n_steps);
   nxc_print_quantity(out, (double)nx_plan_samples_before(plan, run->n_steps) * run->sequence, "tokens");

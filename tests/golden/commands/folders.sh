@@ -54,7 +54,7 @@ mkdir -p ../parts.$$/configs && (
   sed -n p "$root/conf/neox/quickstart.yml" >configs/whole.yml
   "$nxcfg" init && cat .nxcfg.yaml && "$nxcfg" validate . && ! "$nxcfg" validate --dialect neox /dev/stdin <configs/setup.yml
 ) >printed 2>&1
-expect 'init finds parts of configurations' '1 file ' 'parts of configurations, judged as such' '- "configs/setup.yml"' \
+expect 'init finds parts of configurations' '1 file ' 'parts of configurations, judged so' '- "configs/setup.yml"' \
   'partial: true' '2 files: 2 valid, 0 wrong' 'NX6911'
 rm -r ../parts.$$
 ! "$nxcfg" init >printed 2>&1

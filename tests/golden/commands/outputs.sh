@@ -36,6 +36,21 @@ if command -v script >/dev/null; then
   script -qec "$nxcfg validate --color never $work/misspelt*.yaml" /dev/null | tr -d '\r' |
     awk -v name="$work" '/^ *\|/ || /^ *[0-9]+ \|/ || index($0, name) { next } length > 80 { print "# " $0; bad = 1 } END { exit bad }'
   result "findings on a screen stay within 80 columns" $?
+  narrow() { # NAME COMMAND...: on a screen with colours, none of its lines is wider than a screen
+    name=$1 && shift
+    TERM=xterm script -qc "$*" /dev/null </dev/null | sed 's/\r//; s/\x1b\[[0-9;]*m//g' >"$work/screen"
+    LC_ALL=C.UTF-8 awk 'length > 80 { print "# " $0; bad = 1 } END { exit bad || NR < 3 }' "$work/screen"
+    result "$name on a screen stays within 80 columns" $?
+  }
+  { printf 'trainer: ' && printf '%300s' | tr ' ' '[' && echo; } >"$work/deep.yaml"
+  narrow "a long line" "cd $work && $nxcfg validate deep.yaml"
+  printf 'model: {layers: 2, %s}\n' "$(seq -s ', ' -f 'unknown_%g: 1' 20)" >"$work/far.yaml"
+  narrow "an excerpt behind a long comment" "cd $work && $nxcfg validate --dialect nx far.yaml"
+  narrow "a long head in colours" "$nxcfg validate --dialect nxdt /dev/null"
+  narrow "notes" "$nxcfg validate --notes ../../../conf/nxdt/llama-7b.yaml"
+  narrow "a difference" "$nxcfg diff ../../../conf/megatron/llama-405b.sh ../../../conf/megatron/quickstart.sh"
+  narrow "a list of options" "$nxcfg explain trainer"
+  narrow "what another system cannot say" "$nxcfg convert ../../../conf/nxdt/llama-7b.yaml --to megatron -o $work/narrow.sh"
 fi
 
 cp $file "$work/own.yaml"
