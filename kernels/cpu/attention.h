@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the two forms of causal attention share: the shape, tiles of SIDE queries by SIDE keys, which of them
- * are read, and who works on which.
+ * are read, and whether a form computes it.
  *
  * attention.c multiplies in fp32 and takes any types; attention16.c multiplies in bf16. A query reads the
  * keys whose places are from the start of its document to its own; places ascend, so the tiles that it reads
- * stand together, and all but the first and last of them are read whole. Threads take query tiles forward,
- * in order and by equal cost (the tiles of keys before a query tile), and key heads, or parts of one,
- * backward. */
+ * stand together, and all but the first and last of them are read whole. Who works on which stands in
+ * attention_forward.h and attention_backward.h. */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
@@ -259,48 +258,6 @@ static inline attention_read attention_tile_read(const attention_shape *s, int64
   return n_read == 0 ? READ_NOTHING : n_read == n ? READ_ALL : READ_SOME;
 }
 
-/* Key tiles that a query tile meets, whatever the documents. */
-static inline int64_t attention_tiles_met(const attention_shape *s, int64_t tile) {
-  int64_t first = attention_place(s, tile * SIDE) - s->window + 1, end = attention_tiles_end(s, tile),
-          begin = 0;
-  if (s->window == 0 || first <= 0) return end;
-  if (!s->key_places) return end - first / SIDE;
-  while (begin < end && attention_key_place(s, begin * SIDE + attention_key_rows(s, begin) - 1) < first)
-    begin++;
-  return end - begin;
-}
-
-/* Where a thread's share of the query tiles begins; those that read nothing fall to the share before. */
-static inline int64_t attention_share_start(const attention_shape *s, int64_t index, int64_t n_shares) {
-  int64_t per_head = 0, n_heads = s->n_batch * s->n_heads, tile = 0;
-  if (index == 0) return 0;
-  for (int64_t t = 0; t < s->n_tiles; t++) per_head += attention_tiles_met(s, t);
-  int64_t cost = (int64_t)((double)(per_head * n_heads) * (double)index / (double)n_shares);
-  int64_t head = per_head ? cost / per_head : n_heads * index / n_shares;
-  int64_t rest = per_head ? cost % per_head : 0;
-  while (tile + 1 < s->n_tiles && attention_tiles_met(s, tile) <= rest)
-    rest -= attention_tiles_met(s, tile++);
-  return head >= n_heads ? n_heads * s->n_tiles : head * s->n_tiles + tile;
-}
-
-/* Backward, a unit is a key head of a sequence. Where there are fewer units than threads, several threads
- * share one: each takes some of its query tiles, with its own dk and dv. */
-typedef struct attention_part {
-  int64_t unit, index, n_parts;
-} attention_part;
-
-typedef struct attention_work {
-  int64_t thread, part, n_parts; /* n_parts > 1: one unit at most */
-  cpu_span units;
-} attention_work;
-
-static inline attention_work attention_work_of(const attention_shape *s, int64_t thread, int64_t n_threads) {
-  int64_t n_units = s->n_batch * s->n_kv, n_parts = n_threads / n_units;
-  if (n_parts <= 1) return (attention_work){thread, 0, 1, cpu_share(n_units, 1, thread, n_threads)};
-  int64_t unit = thread / n_parts;
-  return (attention_work){thread, thread % n_parts, n_parts, {unit, unit < n_units ? unit + 1 : unit}};
-}
-
 /* Whether a form computes it: with operands of these types (of bf16 products, bf16 but for results, which may
  * be fp32 too), and one way of bending scores at most. */
 static inline bool attention_types(const nxk_kernel *kernel, bool backward, bool bf16_alone) {
@@ -317,11 +274,6 @@ static inline bool attention_types(const nxk_kernel *kernel, bool backward, bool
     if (bf16_alone && i < n_in ? x->dtype != NX_bf16 : !cpu_is_real(x)) return false;
   }
   return kernel->operator.args[lse].dtype == NX_f32 && kernel->operator.args[samples].dtype == NX_i64;
-}
-
-static inline void attention_add(float *sum, const float *more, int64_t begin, int64_t end) {
-#pragma omp simd
-  for (int64_t i = begin; i < end; i++) sum[i] += more[i];
 }
 
 static inline int64_t attention_wider(int64_t a, int64_t b) {

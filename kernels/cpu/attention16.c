@@ -16,7 +16,7 @@
 enum { TOGETHER = 4, PIECES = 4, STRIPS = SIDE / STRIP };
 
 /* A thread's memory. w = d / 2 words in a row of d. */
-typedef struct space16 {
+typedef struct attention_space {
   uint32_t *k_across;      /* [n_key_tiles, w, SIDE] */
   uint32_t *v_pairs;       /* [n_key_tiles, PAIRS, e] */
   uint32_t *q_end;         /* [SIDE, w]: the last tile, padded */
@@ -27,13 +27,14 @@ typedef struct space16 {
   uint32_t *weights;       /* [STRIPS, PIECES, STRIP, PAIRS] */
   uint32_t *drawn, *words; /* [SIDE, SIDE] random, [keys, queries] and turned */
   float *bias;             /* [distances] */
-} space16;
+} attention_space;
 
-/* Divides a thread's memory; with base 0 it measures it. */
-static uint64_t space_divide(const attention_shape *s, char *base, space16 *x) {
+#include "kernels/cpu/attention_forward.h"
+
+static uint64_t space_divide(const attention_shape *s, char *base, attention_space *x) {
   char *at = base;
   int64_t rows = SIDE * s->d / 2, value_rows = SIDE * s->e / 2;
-  *x = (space16){.k_across = attention_take(&at, s->n_key_tiles * rows),
+  *x = (attention_space){.k_across = attention_take(&at, s->n_key_tiles * rows),
                  .v_pairs = attention_take(&at, s->n_key_tiles * value_rows)};
   x->q_end = attention_take(&at, rows);
   x->row_room = attention_take(&at, attention_wider(rows, value_rows));
@@ -45,6 +46,15 @@ static uint64_t space_divide(const attention_shape *s, char *base, space16 *x) {
   x->words = attention_take(&at, SIDE * SIDE);
   x->bias = attention_take(&at, attention_distances(s));
   return (uint64_t)(at - base);
+}
+
+static void share_begin(const attention_shape *s, const attention_space *x) {
+  (void)s, (void)x;
+  tile16_begin();
+}
+
+static void share_end(void) {
+  tile16_end();
 }
 
 /* STRIP queries on their way over the tiles of keys. */
@@ -71,8 +81,8 @@ static int64_t query_start(const attention_shape *s, const query16 *q) {
   return (q->batch * s->n_heads + q->head) * s->n_tokens + q->tile * SIDE;
 }
 
-static void query_begin(const attention_shape *s, const attention_args *a, const space16 *x, int64_t index,
-                        query16 *q) {
+static void query_begin(const attention_shape *s, const attention_args *a, const attention_space *x,
+                        int64_t index, query16 *q) {
   int64_t n = attention_tile_rows(s, q->tile);
   q->finished = false;
   q->begin = attention_tiles_begin(s, q->batch, q->tile);
@@ -91,7 +101,7 @@ static void query_begin(const attention_shape *s, const attention_args *a, const
 }
 
 /* What waits is multiplied. */
-static void strip_flush(const attention_shape *s, const space16 *x, strip16 *strip) {
+static void strip_flush(const attention_shape *s, const attention_space *x, strip16 *strip) {
   int64_t e = s->e;
   if (strip->n_pending == 0) return;
   tile16_multiply((tile16_product){STRIP, e, PAIRS, strip->weights, PAIRS,
@@ -110,7 +120,7 @@ static void strip_scale(const attention_shape *s, strip16 *strip, const float *f
 }
 
 /* Scores are bent as they are in the gradient, keys by queries. */
-static void scores_bend(const attention_shape *s, const space16 *x, const attention_bend *bend,
+static void scores_bend(const attention_shape *s, const attention_space *x, const attention_bend *bend,
                         const query16 *q, attention_read read, int64_t from) {
   if (!square_bends(bend, read)) return;
   square_turn(x->score, STRIP, SIDE, x->turned);
@@ -119,7 +129,7 @@ static void scores_bend(const attention_shape *s, const space16 *x, const attent
 }
 
 /* A strip's queries with tile t of keys. */
-static void strip_meet(const attention_shape *s, const space16 *x, const attention_bend *bend,
+static void strip_meet(const attention_shape *s, const attention_space *x, const attention_bend *bend,
                        attention_read read, int64_t t, query16 *q, int64_t index) {
   float old[STRIP];
   int64_t from = index * STRIP;
@@ -139,8 +149,8 @@ static void strip_meet(const attention_shape *s, const space16 *x, const attenti
                   strip->weights + strip->n_pending++ * STRIP * PAIRS);
 }
 
-static void query_meet(const attention_shape *s, const space16 *x, const attention_bend *bend, int64_t t,
-                       query16 *q) {
+static void query_meet(const attention_shape *s, const attention_space *x, const attention_bend *bend,
+                       int64_t t, query16 *q) {
   if (t < q->begin || t >= q->end) return;
   attention_mask_keys(s, t, &q->mask);
   attention_read read = attention_tile_read(s, q->head, &q->mask);
@@ -178,8 +188,8 @@ static void query_finish(const attention_shape *s, const attention_args *a, quer
 }
 
 /* n query tiles of a head. */
-static void forward_tiles(const attention_shape *s, const attention_args *a, const space16 *x, int64_t batch,
-                          int64_t head, int64_t tile, int64_t n) {
+static void forward_tiles(const attention_shape *s, const attention_args *a, const attention_space *x,
+                          int64_t batch, int64_t head, int64_t tile, int64_t n) {
   query16 queries[TOGETHER];
   attention_bend bend = attention_bend_of(s, head, x->bias);
   int64_t begin = s->n_key_tiles, end = 0;
@@ -199,7 +209,7 @@ static void forward_tiles(const attention_shape *s, const attention_args *a, con
 }
 
 /* The keys and values of a head as right sides. */
-static void head_pack(const attention_shape *s, const attention_args *a, const space16 *x, int64_t kv) {
+static void head_begin(const attention_shape *s, const attention_args *a, attention_space *x, int64_t kv) {
   for (int64_t t = 0; t < s->n_key_tiles; t++) {
     int64_t at = kv * s->n_keys + t * SIDE, n = attention_key_rows(s, t);
     rows_across(s->d, rows_of(a->k, s->d, at * s->d, s->d, n, x->row_room),
@@ -208,43 +218,14 @@ static void head_pack(const attention_shape *s, const attention_args *a, const s
   }
 }
 
-static void forward_share(const attention_shape *s, const attention_args *a, const space16 *x, int64_t begin,
-                          int64_t end) {
-  int64_t group = s->n_heads / s->n_kv, packed = -1;
-  for (int64_t item = begin, n; item < end; item += n) {
-    int64_t head = item / s->n_tiles, batch = head / s->n_heads, local = head % s->n_heads;
-    int64_t kv = batch * s->n_kv + local / group, tile = item % s->n_tiles;
-    n = s->n_tiles - tile < end - item ? s->n_tiles - tile : end - item;
-    if (n > TOGETHER) n = TOGETHER;
-    if (kv != packed) head_pack(s, a, x, kv);
-    packed = kv;
-    forward_tiles(s, a, x, batch, local, tile, n);
-  }
-}
-
 bool CPU_NAME(cpu_attention16_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  space16 space;
   if (!attention16_fits(kernel, false)) return false;
   attention_shape s = attention_shape_of(kernel, false);
-  return cpu_reserve(kernel->device, space_divide(&s, NULL, &space) * kernel->device->n_threads, "attention",
-                     fault);
+  return space_reserve(kernel, &s, "attention", fault);
 }
 
 void CPU_NAME(cpu_attention16)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  attention_shape s = attention_shape_at(kernel, frame, false);
-  attention_args a = attention_forward_args(kernel, frame);
-  int64_t n_threads = kernel->device->n_threads;
-#pragma omp parallel num_threads(n_threads)
-  {
-    space16 space;
-    int64_t thread = omp_get_thread_num();
-    uint64_t n_bytes = space_divide(&s, NULL, &space);
-    space_divide(&s, kernel->device->scratch + (uint64_t)thread * n_bytes, &space);
-    tile16_begin();
-    forward_share(&s, &a, &space, attention_share_start(&s, thread, n_threads),
-                  attention_share_start(&s, thread + 1, n_threads));
-    tile16_end();
-  }
+  attention_forward(kernel, frame);
 }
 
 /* Only what is faster than in the AVX-512 table. */

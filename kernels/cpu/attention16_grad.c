@@ -14,7 +14,7 @@
 enum { TOGETHER = 8, PIECES = 2 };
 
 /* A thread's memory. w = d / 2 words in a row of d; of v, o and do d is e. */
-typedef struct space16 {
+typedef struct attention_space {
   uint32_t *packed;                   /* [n_key_tiles, d, PAIRS]: k' */
   uint32_t *q_across, *do_across;     /* [TOGETHER, w, SIDE]: q', do' as right sides */
   uint32_t *q_pairs, *do_pairs;       /* [TOGETHER, PAIRS, d]: q, do as right sides */
@@ -28,13 +28,14 @@ typedef struct space16 {
   uint32_t *begun;                    /* [n_key_tiles]: 0: nothing is in dk and dv */
   uint32_t *words;                    /* [SIDE, SIDE] random, [keys, queries] */
   float *bias;                        /* [distances] */
-} space16;
+} attention_space;
 
-/* Divides a thread's memory; with base 0 it measures it. */
-static uint64_t space_divide(const attention_shape *s, char *base, space16 *x) {
+#include "kernels/cpu/attention_backward.h"
+
+static uint64_t space_divide(const attention_shape *s, char *base, attention_space *x) {
   char *at = base;
   int64_t rows = SIDE * s->d / 2, value_rows = SIDE * s->e / 2, wider = attention_wider(rows, value_rows);
-  *x = (space16){.packed = attention_take(&at, s->n_key_tiles * rows),
+  *x = (attention_space){.packed = attention_take(&at, s->n_key_tiles * rows),
                  .q_across = attention_take(&at, TOGETHER * rows)};
   x->do_across = attention_take(&at, TOGETHER * value_rows);
   x->q_pairs = attention_take(&at, TOGETHER * rows);
@@ -57,6 +58,15 @@ static uint64_t space_divide(const attention_shape *s, char *base, space16 *x) {
   return (uint64_t)(at - base);
 }
 
+static void share_begin(const attention_shape *s, const attention_space *x) {
+  (void)s, (void)x;
+  tile16_begin();
+}
+
+static void share_end(void) {
+  tile16_end();
+}
+
 /* A tile of keys (or values) of d features of a head. */
 static word_rows key_rows(const attention_shape *s, const void *x, int64_t d, int64_t head, int64_t tile,
                           const uint32_t *end) {
@@ -72,7 +82,8 @@ static void pad_last(const attention_shape *s, const void *rows, int64_t d, int6
 }
 
 /* The keys of a head as left sides of their transposes, and the ends of its keys and values. */
-static void head_pack(const attention_shape *s, const attention_args *a, const space16 *x, int64_t kv) {
+static void head_pack(const attention_shape *s, const attention_args *a, const attention_space *x,
+                      int64_t kv) {
   for (int64_t t = 0; t < s->n_key_tiles; t++) {
     int64_t start = (kv * s->n_keys + t * SIDE) * s->d;
     word_rows tile = rows_of(a->k, s->d, start, s->d, attention_key_rows(s, t), x->row_room);
@@ -116,8 +127,8 @@ static void query_sums(const attention_shape *s, const attention_args *a, int64_
   for (int64_t i = 0; i < SIDE; i++) q->sums.lse2[i] = i < n ? a->lse[query_start(s, q) + i] * log2_e : 1e30F;
 }
 
-static void query_begin(const attention_shape *s, const attention_args *a, const space16 *x, int64_t index,
-                        query16 *q) {
+static void query_begin(const attention_shape *s, const attention_args *a, const attention_space *x,
+                        int64_t index, query16 *q) {
   int64_t d = s->d, e = s->e, n = attention_tile_rows(s, q->tile);
   int64_t start = ((q->batch * s->n_tokens + q->tile * SIDE) * s->n_heads + q->head) * e;
   q->begin = attention_tiles_begin(s, q->batch, q->tile);
@@ -141,7 +152,7 @@ typedef struct key_tile {
   word_rows k, v;
 } key_tile;
 
-static void quarter_meet(const attention_shape *s, const space16 *x, const attention_bend *bend,
+static void quarter_meet(const attention_shape *s, const attention_space *x, const attention_bend *bend,
                          attention_read read, const key_tile *keys, weights_quarter quarter,
                          const weights_places *places, const query16 *q) {
   int64_t key = quarter.key, query = quarter.query;
@@ -154,7 +165,7 @@ static void quarter_meet(const attention_shape *s, const space16 *x, const atten
 }
 
 /* Whether it reads any key of the tile; then its weights and slopes lie in their places. */
-static bool query_meet(const attention_shape *s, const space16 *x, const attention_bend *bend,
+static bool query_meet(const attention_shape *s, const attention_space *x, const attention_bend *bend,
                        const key_tile *keys, const weights_places *places, query16 *q) {
   if (keys->t < q->begin || keys->t >= q->end) return false;
   attention_mask_keys(s, keys->t, &q->mask);
@@ -175,8 +186,8 @@ static bool query_meet(const attention_shape *s, const space16 *x, const attenti
 typedef bool meetings[TOGETHER][PIECES];
 
 /* What a query tile adds to dq' from those that it reads of n tiles of keys, from t on. */
-static void query_add(const attention_shape *s, const space16 *x, int64_t t, const bool *met, int64_t n,
-                      query16 *q) {
+static void query_add(const attention_shape *s, const attention_space *x, int64_t t, const bool *met,
+                      int64_t n, query16 *q) {
   int64_t d = s->d;
   for (int64_t first = 0, end; first < n; first = end + 1) {
     for (end = first; end < n && met[end]; end++) {
@@ -190,8 +201,8 @@ static void query_add(const attention_shape *s, const space16 *x, int64_t t, con
 }
 
 /* What n query tiles add to dv and dk of a tile of keys, the piece'th. */
-static void keys_add(const attention_shape *s, const space16 *x, int64_t t, int64_t piece, meetings met,
-                     int64_t n) {
+static void keys_add(const attention_shape *s, const attention_space *x, int64_t t, int64_t piece,
+                     meetings met, int64_t n) {
   int64_t d = s->d, e = s->e;
   for (int64_t first = 0, end; first < n; first = end + 1) {
     for (end = first; end < n && met[end][piece]; end++) {
@@ -218,8 +229,8 @@ static void query_finish(const attention_shape *s, const attention_args *a, quer
 }
 
 /* n query tiles of a head, each `step` behind the one before, against all key tiles that they read. */
-static void backward_tiles(const attention_shape *s, const attention_args *a, const space16 *x, int64_t kv,
-                           int64_t head, int64_t tile, int64_t step, int64_t n) {
+static void backward_tiles(const attention_shape *s, const attention_args *a, const attention_space *x,
+                           int64_t kv, int64_t head, int64_t tile, int64_t step, int64_t n) {
   query16 queries[TOGETHER];
   attention_bend bend = attention_bend_of(s, head, x->bias);
   int64_t begin = s->n_key_tiles, end = 0;
@@ -247,19 +258,12 @@ static void backward_tiles(const attention_shape *s, const attention_args *a, co
   for (int64_t i = 0; i < n; i++) query_finish(s, a, &queries[i]);
 }
 
-/* A part of one key head's query tiles; dk and dv of the part stay in the thread's memory. */
-static void backward_part(const attention_shape *s, const attention_args *a, const space16 *x,
+static void backward_part(const attention_shape *s, const attention_args *a, attention_space *x,
                           attention_part part) {
-  int64_t group = s->n_heads / s->n_kv, kv = part.unit % s->n_kv, step = part.n_parts;
+  int64_t group = s->n_heads / s->n_kv, kv = part.unit % s->n_kv;
   head_pack(s, a, x, part.unit);
   memset(x->begun, 0, (size_t)s->n_key_tiles * sizeof *x->begun);
-  for (int64_t head = kv * group; head < (kv + 1) * group; head++) {
-    int64_t first = ((part.index - head) % step + step) % step;
-    for (int64_t tile = first; tile < s->n_tiles; tile += TOGETHER * step) {
-      int64_t left = (s->n_tiles - tile + step - 1) / step;
-      backward_tiles(s, a, x, part.unit, head, tile, step, left < TOGETHER ? left : TOGETHER);
-    }
-  }
+  for (int64_t head = kv * group; head < (kv + 1) * group; head++) backward_head(s, a, x, part, head);
   for (int64_t t = 0; t < s->n_key_tiles; t++) {
     if (x->begun[t]) continue;
     memset(x->dk + t * SIDE * s->d, 0, (size_t)(SIDE * s->d) * sizeof *x->dk);
@@ -267,53 +271,21 @@ static void backward_part(const attention_shape *s, const attention_args *a, con
   }
 }
 
-/* The part's share of the rows of dk and dv, summed over the parts in order. `others` begins the parts'
- * memory. */
-static void backward_finish(const attention_shape *s, const attention_args *a, attention_part part,
-                            char *others, uint64_t n_bytes) {
-  cpu_span rows = cpu_share(s->n_keys, 1, part.index, part.n_parts);
-  int64_t start = part.unit * s->n_keys + rows.begin, n = rows.end - rows.begin;
-  space16 first, other;
-  space_divide(s, others, &first);
-  for (int64_t p = 1; p < part.n_parts; p++) {
-    space_divide(s, others + (uint64_t)p * n_bytes, &other);
-    attention_add(first.dk, other.dk, rows.begin * s->d, rows.end * s->d);
-    attention_add(first.dv, other.dv, rows.begin * s->e, rows.end * s->e);
-  }
-  rows_store(first.dk + rows.begin * s->d, s->scale, a->dk, a->dk_type, start * s->d, n * s->d);
-  rows_store(first.dv + rows.begin * s->e, 1, a->dv, a->dv_type, start * s->e, n * s->e);
+static void rows_finish(const attention_shape *s, const attention_args *a, const attention_space *x,
+                        int64_t unit, cpu_span rows) {
+  int64_t start = unit * s->n_keys + rows.begin, n = rows.end - rows.begin;
+  rows_store(x->dk + rows.begin * s->d, s->scale, a->dk, a->dk_type, start * s->d, n * s->d);
+  rows_store(x->dv + rows.begin * s->e, 1, a->dv, a->dv_type, start * s->e, n * s->e);
 }
 
 bool CPU_NAME(cpu_attention16_grad_bind)(nxk_kernel *kernel, nxk_fault *fault) {
-  space16 space;
   if (!attention16_fits(kernel, true)) return false;
   attention_shape s = attention_shape_of(kernel, true);
-  return cpu_reserve(kernel->device, space_divide(&s, NULL, &space) * kernel->device->n_threads,
-                     "attention gradient", fault);
+  return space_reserve(kernel, &s, "attention gradient", fault);
 }
 
 void CPU_NAME(cpu_attention16_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
   attention_shape s = attention_shape_at(kernel, frame, true);
   attention_args a = attention_backward_args(kernel, frame);
-  int64_t n_threads = kernel->device->n_threads;
-#pragma omp parallel num_threads(n_threads)
-  {
-    space16 space;
-    attention_work work = attention_work_of(&s, omp_get_thread_num(), n_threads);
-    uint64_t n_bytes = space_divide(&s, NULL, &space);
-    char *scratch = kernel->device->scratch;
-    space_divide(&s, scratch + (uint64_t)work.thread * n_bytes, &space);
-    tile16_begin();
-    for (int64_t unit = work.units.begin; unit < work.units.end; unit++) {
-      attention_part part = {unit, work.part, work.n_parts};
-      backward_part(&s, &a, &space, part);
-      if (work.n_parts == 1)
-        backward_finish(&s, &a, part, scratch + (uint64_t)work.thread * n_bytes, n_bytes);
-    }
-    tile16_end();
-#pragma omp barrier
-    if (work.n_parts > 1 && work.units.begin < work.units.end)
-      backward_finish(&s, &a, (attention_part){work.units.begin, work.part, work.n_parts},
-                      scratch + (uint64_t)(work.thread - work.part) * n_bytes, n_bytes);
-  }
+  attention_backward(kernel, &s, &a);
 }
