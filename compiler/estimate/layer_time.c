@@ -58,14 +58,19 @@ double nxc_keys_met(const nxc_sizes *z) {
   return z->sparse * z->sparse_keys + (1 - z->sparse) * keys_in(z, z->window);
 }
 
-/* A flash kernel: 2 products forward, 5 backward, over the scores that live. Blocks of keys at both ends of a
- * window are computed whole. Of a forward pass the last block of queries goes over all keys when the others
+/* Those whose scores a flash kernel computes: blocks on the diagonal, and at the end of a window, are whole. */
+static double keys_in_blocks(const nxc_sizes *z, double block) {
+  double window = z->window > 0 ? block * (ceil((z->window - 1) / block) + 1) : 0;
+  return keys_in(z, window) + (1 - z->windowed) * fmin(block, z->sequence) / 2;
+}
+
+/* A flash kernel: 2 products forward, 5 backward, over the scores that live, in whole blocks. Of a forward pass the last block of queries goes over all keys when the others
  * are done; the backward pass goes over blocks of keys, and fills the units. Values are padded to the width
  * of keys. Narrow heads reach less (arXiv:2307.08691), and on systolic arrays in proportion. */
 static void add_flash(const nxc_clock *c, nxc_passes *p, double share) {
   const nxc_sizes *z = c->z;
   const double block = 128, narrow = c->device->narrow_heads;
-  double window = z->window > 0 ? z->window + c->device->attention_block : 0, keys = keys_in(z, window);
+  double keys = keys_in_blocks(z, c->device->attention_block);
   double queries = z->sequence / z->context, dims = 2 * fmax(z->head_dim, z->value_dim);
   double flops = share * 2 * z->micro_batch * z->heads / z->tensor * queries * keys * dims;
   double speed = c->device->peak * fmin(1, narrow + (1 - narrow) * z->head_dim / 128) * c->traits.attention;
