@@ -109,11 +109,7 @@ typedef struct chunk_way {
 
 static chunk_way chunk_way_of(const nxk_kernel *kernel) {
   nx_dtype type = kernel->operator.args[0].dtype;
-#ifdef __AVX512BF16__
-  bool alike = type == NX_bf16 || type == NX_f32;
-#else
-  bool alike = type == NX_f32; /* rounding to bf16 takes many instructions, and fewer for many at once */
-#endif
+  bool alike = type == NX_f32 || lanes_round_to(type);
   for (uint32_t i = 0; i < kernel->operator.n_in + kernel->operator.n_out; i++)
     alike = alike && kernel->operator.args[i].dtype == type;
   return alike ? (chunk_way){type, INT64_MAX} : (chunk_way){NX_f32, SHORT_CHUNK};

@@ -10,9 +10,6 @@ static const float CUBIC = 0.044715F;
 static const float TWICE = -2 * 0.797884560802865F * 1.44269504F; /* -2 sqrt(2 / pi) log2(e) */
 static const float QUICK = 1.702F;
 
-/* The functions that follow are inlined with a `function` and a type that are known there. */
-#define INLINED static inline __attribute__((always_inline))
-
 /* c x^2 + b */
 INLINED lanes parabola(lanes x, float c, float b) {
   return lanes_of(c) * (x * x) + lanes_of(b);

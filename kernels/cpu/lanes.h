@@ -9,6 +9,9 @@
 
 #include "kernels/cpu/vec.h"
 
+/* For functions whose types, and what else a loop must not ask, are known where they are called. */
+#define INLINED static inline __attribute__((always_inline))
+
 #ifdef __AVX512F__
 enum { LANES = 16 };
 typedef __m512 lanes;
@@ -62,6 +65,11 @@ static inline lanes lanes_read_bf16(const uint16_t *x) {
 static inline void lanes_write_f32(float *y, lanes x) {
   _mm512_storeu_ps(y, x);
 }
+
+/* Halves are added, and halves of the sum. */
+static inline float lanes_sum(lanes x) {
+  return _mm512_reduce_add_ps(x);
+}
 #else
 enum { LANES = 8 };
 typedef __m256 lanes;
@@ -114,16 +122,21 @@ static inline lanes lanes_read_bf16(const uint16_t *x) {
 static inline void lanes_write_f32(float *y, lanes x) {
   _mm256_storeu_ps(y, x);
 }
+
+static inline float lanes_sum(lanes x) {
+  __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+  return half[0] + half[1];
+}
 #endif
 
 /* LANES elements of f32 or bf16 from i on. */
-static inline __attribute__((always_inline)) lanes lanes_read(const void *x, const nx_dtype type, int64_t i) {
+INLINED lanes lanes_read(const void *x, const nx_dtype type, int64_t i) {
   if (type == NX_f32) return lanes_read_f32((const float *)x + i);
   return lanes_read_bf16((const uint16_t *)x + i);
 }
 
-static inline __attribute__((always_inline)) void lanes_write(void *y, const nx_dtype type, int64_t i,
-                                                              lanes x) {
+INLINED void lanes_write(void *y, const nx_dtype type, int64_t i, lanes x) {
   if (type == NX_f32) {
     lanes_write_f32((float *)y + i, x);
     return;
@@ -137,16 +150,39 @@ static inline __attribute__((always_inline)) void lanes_write(void *y, const nx_
 #endif
 }
 
-static inline int64_t lanes_whole(int64_t n) {
-  return n / LANES * LANES;
+/* Whether lanes_write rounds to that type by an instruction. Where none does, rounding many elements at once
+ * takes fewer instructions (vec_narrow_to). */
+static inline bool lanes_round_to(nx_dtype type) {
+#ifdef __AVX512BF16__
+  return type == NX_bf16;
+#else
+  (void)type;
+  return false;
+#endif
 }
 
-static inline float lanes_sum(lanes x) {
+/* The first n of them, where that is fewer, and `rest` behind them. */
+INLINED lanes lanes_first(const void *x, const nx_dtype type, int64_t i, int64_t n, float rest) {
+  if (n >= LANES) return lanes_read(x, type, i);
   float room[LANES];
+  for (int64_t k = n; k < LANES; k++) room[k] = rest;
+  vec_copy(room, NX_f32, 0, x, type, i, n);
+  return lanes_read_f32(room);
+}
+
+/* Writes the first n. */
+INLINED void lanes_keep(void *y, const nx_dtype type, int64_t i, int64_t n, lanes x) {
+  float room[LANES];
+  if (n >= LANES) {
+    lanes_write(y, type, i, x);
+    return;
+  }
   lanes_write_f32(room, x);
-  for (int half = LANES / 2; half; half /= 2)
-    for (int i = 0; i < half; i++) room[i] += room[i + half];
-  return room[0];
+  vec_copy(y, type, i, room, NX_f32, 0, n);
+}
+
+static inline int64_t lanes_whole(int64_t n) {
+  return n / LANES * LANES;
 }
 
 static inline float lanes_most(lanes x) {

@@ -17,9 +17,6 @@ bool CPU_NAME(cpu_ce_bind)(nxk_kernel *kernel, nxk_fault *fault) {
  * does not look far enough. */
 enum { CE_BLOCK = 128, CE_PIECE = 32 * CE_BLOCK, CE_AHEAD = 2048 };
 
-/* Functions that are inlined with a type that is known there. */
-#define INLINED static inline __attribute__((always_inline))
-
 /* A block as fp32, where it is not read in place: capped, and minus infinity behind its n logits. */
 static void block_read(float *room, const void *x, nx_dtype type, int64_t at, int64_t n, float cap) {
   for (int64_t i = n; i < CE_BLOCK; i++) room[i] = -INFINITY;
