@@ -30,7 +30,7 @@ static void head_begin(const attention_shape *s, const attention_args *a, attent
 
 static void forward_begin(const attention_shape *s, const attention_args *a, query_tile *query) {
   query_read(s, a, query);
-  for (int i = 0; i < SIDE; i++) query->run.max[i] = -INFINITY, query->run.sum[i] = 0;
+  square_run_begin(&query->run);
   memset(query->o, 0, (size_t)(SIDE * s->e_width) * sizeof(float));
 }
 

@@ -4,6 +4,7 @@
 #define CPU_ATTENTION32_QUERY_H
 
 #include "kernels/cpu/attention32.h"
+#include "kernels/cpu/attention32_softmax.h"
 
 /* Query tiles that a thread takes at a time, so that a tile of keys is read for all of them together. */
 enum { TOGETHER = 4 };

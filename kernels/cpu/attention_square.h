@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both forms of causal attention do with a tile of scores, [keys, queries]: a vector holds queries, so
- * that masks, the softmax and the slopes run down the rows and no sum goes across a vector. */
+/* What both forms of causal attention do with a tile of scores, [keys, queries], before its softmax. */
 #ifndef CPU_ATTENTION_SQUARE_H
 #define CPU_ATTENTION_SQUARE_H
 
@@ -111,11 +110,6 @@ static inline void draw_square(const attention_shape *s, int64_t batch, int64_t 
   }
 }
 
-/* Running softmax of the tile's queries. */
-typedef struct square_run {
-  float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64)));
-} square_run;
-
 /* The keys and queries of a tile that scores are of: [n_keys, n_queries]. */
 typedef struct square_part {
   int64_t key, n_keys, query, n_queries;
@@ -140,90 +134,10 @@ static inline void square_bend(const attention_shape *s, const attention_bend *b
 
 static const float log2_e = 1.44269504F;
 
-/* Turns scores into weights relative to the new maxima; `old` becomes the factor of everything before. */
-static inline __attribute__((always_inline)) void square_softmax_as(float *score, float scale,
-                                                                    const attention_mask *mask,
-                                                                    const bool whole, square_run *run,
-                                                                    float *old) {
-  float max[SIDE] __attribute__((aligned(64))), sum[SIDE] __attribute__((aligned(64))) = {0};
-  float scale2 = scale * log2_e;
-  memcpy(max, run->max, sizeof max);
-  for (int key = 0; key < SIDE; key++) {
-    const float *row = score + key * SIDE;
-#pragma omp simd
-    for (int i = 0; i < SIDE; i++) {
-      float x = whole || attention_reads(mask, i, key) ? row[i] : -INFINITY;
-      max[i] = x > max[i] ? x : max[i];
-    }
-  }
-  float base[SIDE] __attribute__((aligned(64))); /* finite where nothing was read yet */
-#pragma omp simd
-  for (int i = 0; i < SIDE; i++) base[i] = max[i] == -INFINITY ? 0.0F : max[i];
-  for (int key = 0; key < SIDE; key++) {
-    float *row = score + key * SIDE;
-#pragma omp simd
-    for (int i = 0; i < SIDE; i++) {
-      float weight = vec_exp2_weight((row[i] - base[i]) * scale2);
-      row[i] = whole || attention_reads(mask, i, key) ? weight : 0.0F;
-      sum[i] += row[i];
-    }
-  }
-#pragma omp simd
-  for (int i = 0; i < SIDE; i++) {
-    old[i] = vec_exp2_weight((run->max[i] - base[i]) * scale2);
-    run->sum[i] = run->sum[i] * old[i] + sum[i];
-    run->max[i] = max[i];
-  }
-}
-
-static inline void square_softmax(float *score, float scale, const attention_mask *mask, square_run *run,
-                                  float *old) {
-  if (mask->whole && mask->n_queries == SIDE) square_softmax_as(score, scale, mask, true, run, old);
-  else square_softmax_as(score, scale, mask, false, run, old);
-}
-
-static inline void square_drop(float *weight, const uint32_t *words, uint32_t threshold) {
-#pragma omp simd
-  for (int i = 0; i < SIDE * SIDE; i++) weight[i] = words[i] >= threshold ? weight[i] : 0.0F;
-}
-
 /* What the queries of a tile bring to the backward pass: lse over ln 2, infinite behind the last query, so
  * that weights there are 0, and the sum of dout x o. */
 typedef struct square_queries {
   float lse2[SIDE] __attribute__((aligned(64))), product[SIDE] __attribute__((aligned(64)));
 } square_queries;
-
-/* Weights (dropped ones zero) in `score`, slopes of the scores in `slope`. */
-static inline __attribute__((always_inline)) void
-square_slopes_as(const attention_shape *s, float *scores, float *slopes, const uint32_t *drawn,
-                 const square_queries *queries, const attention_mask *mask, const bool whole,
-                 const bool drops, const float inverse) {
-  float kept = (float)(1 / (1 - s->dropout)), scale = s->scale, scale2 = scale * log2_e;
-  uint32_t threshold = s->threshold;
-  for (int key = 0; key < SIDE; key++) {
-    float *score = scores + key * SIDE, *slope = slopes + key * SIDE;
-    const uint32_t *words = drawn + key * SIDE;
-#pragma omp simd
-    for (int i = 0; i < SIDE; i++) {
-      float weight = vec_exp2_weight(score[i] * scale2 - queries->lse2[i]), capped = score[i] * inverse;
-      float keep = !drops ? 1.0F : words[i] >= threshold ? kept : 0.0F;
-      weight = whole || attention_reads(mask, i, key) ? weight : 0.0F;
-      score[i] = weight * keep;
-      slope[i] = weight * (slope[i] * keep - queries->product[i]) *
-                 (inverse != 0 ? scale * (1 - capped * capped) : scale);
-    }
-  }
-}
-
-static inline void square_slopes(const attention_shape *s, float *score, float *slope, const uint32_t *words,
-                                 const square_queries *queries, const attention_mask *mask,
-                                 const attention_bend *bend) {
-  float inverse = bend->cap > 0 ? 1 / bend->cap : 0;
-  if (s->threshold || inverse != 0)
-    square_slopes_as(s, score, slope, words, queries, mask, false, s->threshold != 0, inverse);
-  else if (mask->whole && mask->n_queries == SIDE)
-    square_slopes_as(s, score, slope, words, queries, mask, true, false, 0);
-  else square_slopes_as(s, score, slope, words, queries, mask, false, false, 0);
-}
 
 #endif

@@ -15,6 +15,7 @@
 #ifdef __AVX512F__
 enum { LANES = 16 };
 typedef __m512 lanes;
+typedef uint32_t lanes_words __attribute__((vector_size(64)));
 
 static inline lanes lanes_of(float x) {
   return _mm512_set1_ps(x);
@@ -32,6 +33,11 @@ static inline bool lanes_any_above(lanes x, lanes y) {
 /* x < y ? a : b */
 static inline lanes lanes_below(lanes x, lanes y, lanes a, lanes b) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), b, a);
+}
+
+/* x <= y ? a : b */
+static inline lanes lanes_at_most(lanes_words x, lanes_words y, lanes a, lanes b) {
+  return _mm512_mask_blend_ps(_mm512_cmple_epu32_mask((__m512i)x, (__m512i)y), b, a);
 }
 
 /* The bits of a that `bits` has, and the other ones of b. */
@@ -73,6 +79,7 @@ static inline float lanes_sum(lanes x) {
 #else
 enum { LANES = 8 };
 typedef __m256 lanes;
+typedef uint32_t lanes_words __attribute__((vector_size(32)));
 
 static inline lanes lanes_of(float x) {
   return _mm256_set1_ps(x);
@@ -88,6 +95,11 @@ static inline bool lanes_any_above(lanes x, lanes y) {
 
 static inline lanes lanes_below(lanes x, lanes y, lanes a, lanes b) {
   return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ));
+}
+
+static inline lanes lanes_at_most(lanes_words x, lanes_words y, lanes a, lanes b) {
+  __m256i most = _mm256_max_epu32((__m256i)x, (__m256i)y);
+  return _mm256_blendv_ps(b, a, (lanes)_mm256_cmpeq_epi32(most, (__m256i)y));
 }
 
 static inline lanes lanes_bits(uint32_t bits, lanes a, lanes b) {
@@ -129,6 +141,17 @@ static inline float lanes_sum(lanes x) {
   return half[0] + half[1];
 }
 #endif
+
+/* As many words as a vector has numbers. */
+static inline lanes_words lanes_words_read(const void *x) {
+  lanes_words words;
+  memcpy(&words, x, sizeof words);
+  return words;
+}
+
+static inline lanes_words lanes_words_of(uint32_t x) {
+  return (lanes_words){0} + x;
+}
 
 /* LANES elements of f32 or bf16 from i on. */
 INLINED lanes lanes_read(const void *x, const nx_dtype type, int64_t i) {

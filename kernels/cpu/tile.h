@@ -64,7 +64,8 @@ static inline __attribute__((always_inline)) void tile_columns(const tile_produc
   for (; i < p->m; i++) tile_block(p, i, j, 1, n_vectors);
 }
 
-static inline void tile_multiply(tile_product p) {
+/* A function of its own: among the registers of a caller its loop would keep strides in memory. */
+static __attribute__((noinline)) void tile_multiply(tile_product p) {
   int64_t j = 0;
   for (; j + TILE_VECTORS * TILE_LANES <= p.n; j += TILE_VECTORS * TILE_LANES)
     tile_columns(&p, j, TILE_VECTORS);

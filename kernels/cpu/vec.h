@@ -182,21 +182,6 @@ static inline float vec_exp(float x) {
   return x < -87.33F ? 0.0F : y;
 }
 
-/* 2^x within 2 ulp for x < 128, 0 below -126, NaN of NaN, as weights of a softmax are made (the polynomial is
- * Cephes'). */
-static inline float vec_exp2_weight(float x) {
-  float shifted = x + vec_whole, r = x - (shifted - vec_whole);
-  float p = 1.535336188319500E-4F;
-  p = p * r + 1.339887440266574E-3F;
-  p = p * r + 9.618437357674640E-3F;
-  p = p * r + 5.550332471162809E-2F;
-  p = p * r + 2.402264791363012E-1F;
-  p = p * r + 6.931472028550421E-1F;
-  p = p * r + 1.0F;
-  float y = vec_scaled(p, shifted);
-  return x >= -126.0F ? y : 0.0F > x ? 0.0F : x;
-}
-
 /* ln x within 1 ulp (Cephes' polynomial for ln(1 + f), sqrt(1/2) <= 1 + f < sqrt(2)); minus infinity of 0 and
  * of denormals, NaN of what is negative and of NaN. */
 static inline float vec_log(float x) {
