@@ -13,25 +13,34 @@
 #endif
 
 enum {
-  MOST_WORDS = 3 * BLOCK_WORDS / 2,  /* that are no two blocks */
-  LEAST_WORDS = 2 * BLOCK_WORDS / 3, /* of one of several: of three that share two blocks and a word */
   STREAMED = 1 << 20,                /* bytes of c, half of a second cache */
   PASS_M = 1024                      /* rows whose sums are kept */
 };
 
-static int64_t n_words_of(const cpu_gemm_form *form) {
-  return form->type == NX_bf16 ? (form->k + 1) / 2 : form->k;
+static int64_t n_words_of(const cpu_gemm_form *form, int64_t n_k) {
+  int64_t each = words_of(form)->n_elements;
+  return (n_k + each - 1) / each;
+}
+
+/* Of k that is no two blocks. */
+static int64_t most_words(const cpu_gemm_form *form) {
+  return 3 * words_of(form)->n_block / 2;
+}
+
+/* Of one block of several: of three that share two blocks and a word. */
+static int64_t least_words(const cpu_gemm_form *form) {
+  return 2 * words_of(form)->n_block / 3;
 }
 
 /* Blocks of k, as even as whole squares of words allow. */
 static int64_t block_words(const cpu_gemm_form *form) {
-  int64_t n_words = n_words_of(form),
-          n_blocks = n_words <= MOST_WORDS ? 1 : (n_words + BLOCK_WORDS - 1) / BLOCK_WORDS;
+  int64_t n_words = n_words_of(form, form->k), each = words_of(form)->n_block,
+          n_blocks = n_words <= most_words(form) ? 1 : (n_words + each - 1) / each;
   return ((n_words + n_blocks - 1) / n_blocks + LANES - 1) / LANES * LANES;
 }
 
 static bool in_blocks(const cpu_gemm_form *form) {
-  return block_words(form) < n_words_of(form);
+  return block_words(form) < n_words_of(form, form->k);
 }
 
 static bool keeps_sums(const cpu_gemm_form *form) {
@@ -50,10 +59,10 @@ static int64_t even_columns(int64_t most, int64_t n) {
 
 static void pass_run(const product_thread *t, cpu_span rows, int64_t j, int64_t n_columns, float *sums) {
   const cpu_gemm_form *form = t->form;
-  int64_t step = block_words(form) * (t->a.narrow ? 2 : 1);
+  int64_t step = block_words(form) * words_of(form)->n_elements;
   const place kept = {keeps_sums(form) ? (char *)sums : NULL, WIDTH, PASS_M * WIDTH, false};
   for (int64_t k = 0; k < form->k; k += step) {
-    int64_t n_k = at_most(form->k - k, step), n_words = t->a.narrow ? (n_k + 1) / 2 : n_k;
+    int64_t n_k = at_most(form->k - k, step), n_words = n_words_of(form, n_k);
     block_run(&(block){.thread = t,
                        .i = rows.begin,
                        .j = j,
@@ -87,12 +96,13 @@ static grid grid_of(const cpu_gemm_form *form, int64_t n_threads) {
 }
 
 static cpu_product_room room_of(const cpu_gemm_form *form, int64_t n_columns) {
-  int64_t words = at_most((n_words_of(form) + LANES - 1) / LANES * LANES, MOST_WORDS),
+  int64_t n_words = (n_words_of(form, form->k) + LANES - 1) / LANES * LANES,
+          words = at_most(n_words, most_words(form)), n_kept = words_of(form)->n_kept,
           columns =
               at_most((n_columns + WIDTH - 1) / WIDTH * WIDTH, reads_rows(form) ? BLOCK_N : BLOCK_N_PACKED),
-          summed = at_most(columns, PANEL_WORDS / LEAST_WORDS * WIDTH);
-  return (cpu_product_room){4 * (uint64_t)((reads_rows(form) ? LANES : A_ROWS) * words),
-                            cpu_align(4 * (uint64_t)at_most(columns * words, WIDTH * PANEL_WORDS)),
+          summed = at_most(columns, PANEL_WORDS / least_words(form) * WIDTH);
+  return (cpu_product_room){4 * (uint64_t)((reads_rows(form) ? LANES : A_ROWS) * words * n_kept),
+                            cpu_align(4 * (uint64_t)(at_most(columns * words, WIDTH * PANEL_WORDS) * n_kept)),
                             keeps_sums(form) ? 4 * (uint64_t)(summed * PASS_M) : 0, 4 * (uint64_t)TILE_SUMS};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our own loops for products, c[m,n] (+)= op(a) op(b) (+ bias): operands packed to panels that lie in the
- * caches, sums in registers or tiles. Vectors on AMD's cores with AVX-512, and AMX's tiles, reach more of
- * what a core can than oneDNN 2.6 does; elsewhere, and for small products, oneDNN's are used.
+ * caches, sums in registers or tiles. Vectors on AMD's cores with AVX-512, and AMX's tiles, for fp32 too,
+ * reach more of what a core can than oneDNN 2.6 does; elsewhere, and for small products, oneDNN's are used.
  *
  * An element's sum runs over k in the same blocks whatever m, n and the number of threads are. */
 #ifndef CPU_PRODUCT_H

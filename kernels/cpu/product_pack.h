@@ -14,6 +14,13 @@ enum {
   SQUARES = 4 /* squares of words, likewise */
 };
 
+/* How a loop keeps a type. */
+typedef struct product_words {
+  int64_t n_elements; /* of k in a word */
+  int64_t n_kept;     /* words for it in a panel */
+  int64_t n_block;    /* words of k that are taken at once */
+} product_words;
+
 typedef struct product_side {
   const char *data;
   int64_t stride; /* elements */

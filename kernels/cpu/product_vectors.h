@@ -28,6 +28,11 @@ enum {
 /* Below these oneDNN is the faster. It is slow in bf16 where few rows read a right side. */
 static const cpu_product_least LEAST_WIDE = {128, 128, 128}, LEAST_NARROW = {16, WIDTH, 32};
 
+static const product_words *words_of(const cpu_gemm_form *form) {
+  static const product_words wide = {1, 1, BLOCK_WORDS}, narrow = {2, 1, BLOCK_WORDS};
+  return form->type == NX_bf16 ? &narrow : &wide;
+}
+
 /* A tile of c: what it begins with, what is added at the end, where it goes. */
 typedef struct tile {
   const uint32_t *a, *b;

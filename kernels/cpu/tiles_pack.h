@@ -1,101 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sides of a bf16 product as AMX's tiles read them, in panels of 32 rows or columns: for each step of 32
- * elements of k 2 KiB, of rows [32][16 words], of columns [16 words][32], even columns before odd ones. A
- * word is two neighbours along k; what a side does not fill is zero. */
+/* Sides of a product as AMX's tiles read them, in panels of 32 rows or columns: for each step of 32 elements
+ * of k a square of 2 KiB, of rows [32][16 words], of columns [16 words][32], even columns before odd ones. A
+ * word is two neighbours along k in bf16; fp32 has three squares (tiles_split.h). What a side does not fill
+ * is zero. */
 #ifndef CPU_TILES_PACK_H
 #define CPU_TILES_PACK_H
 
-#include "kernels/cpu/product_pack.h"
-
-enum { SQUARE = 32 /* rows or columns, and elements of k, of a step */, SQUARE_WORDS = SQUARE * SQUARE / 2 };
-
-/* 32 stored rows of 64 bytes to a step; as many from `next` on are asked for. */
-typedef void (*step_pack)(const char *from, const char *next, int64_t row_bytes, uint32_t *y);
-
-/* 16 rows of 16 words, y_row words apart behind each other turned. Lanes are put together as they are loaded.
- */
-static inline void turn(const char *x, int64_t x_bytes, uint32_t *y, int64_t y_row) {
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; c++) {
-    __m512i r[4], t[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-      const char *at = x + i * x_bytes + 16 * c;
-      __m512i low = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)at));
-      low = _mm512_mask_broadcast_i32x4(low, 0x00F0,
-                                        _mm_loadu_si128((const __m128i *)(const void *)(at + 4 * x_bytes)));
-      low = _mm512_mask_broadcast_i32x4(low, 0x0F00,
-                                        _mm_loadu_si128((const __m128i *)(const void *)(at + 8 * x_bytes)));
-      r[i] = _mm512_mask_broadcast_i32x4(low, 0xF000,
-                                         _mm_loadu_si128((const __m128i *)(const void *)(at + 12 * x_bytes)));
-    }
-    t[0] = _mm512_unpacklo_epi32(r[0], r[1]);
-    t[1] = _mm512_unpackhi_epi32(r[0], r[1]);
-    t[2] = _mm512_unpacklo_epi32(r[2], r[3]);
-    t[3] = _mm512_unpackhi_epi32(r[2], r[3]);
-    _mm512_storeu_si512(y + (4 * c + 0) * y_row, _mm512_unpacklo_epi64(t[0], t[2]));
-    _mm512_storeu_si512(y + (4 * c + 1) * y_row, _mm512_unpackhi_epi64(t[0], t[2]));
-    _mm512_storeu_si512(y + (4 * c + 2) * y_row, _mm512_unpacklo_epi64(t[1], t[3]));
-    _mm512_storeu_si512(y + (4 * c + 3) * y_row, _mm512_unpackhi_epi64(t[1], t[3]));
-  }
-}
-
-/* k lies along stored rows. */
-static void rows_along(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
-  (void)next;
-  for (int row = 0; row < SQUARE; row++)
-    _mm512_store_si512(y + row * LANES, _mm512_loadu_si512(from + row * row_bytes));
-}
-
-static void columns_along(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
-  (void)next;
-  turn(from, 2 * row_bytes, y, SQUARE);
-  turn(from + row_bytes, 2 * row_bytes, y + LANES, SQUARE);
-}
-
-/* Stored rows are elements of k: a word of even columns and one of odd ones from two rows. */
-static void columns_across(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
-  for (int row = 0; row < SQUARE; row += 2, y += SQUARE) {
-    __m512i low = _mm512_loadu_si512(from + row * row_bytes),
-            high = _mm512_loadu_si512(from + (row + 1) * row_bytes);
-    __builtin_prefetch(next + row * row_bytes);
-    __builtin_prefetch(next + (row + 1) * row_bytes);
-    _mm512_store_si512(y, _mm512_mask_blend_epi16(0xAAAAAAAA, low, _mm512_slli_epi32(high, 16)));
-    _mm512_store_si512(y + LANES, _mm512_mask_blend_epi16(0xAAAAAAAA, _mm512_srli_epi32(low, 16), high));
-  }
-}
-
-static void rows_across(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
-  uint32_t words[SQUARE_WORDS] __attribute__((aligned(64)));
-  columns_across(from, next, row_bytes, words);
-  turn((const char *)words, 4 * SQUARE, y, 2 * LANES);
-  turn((const char *)(words + LANES), 4 * SQUARE, y + LANES, 2 * LANES);
-}
+#include "kernels/cpu/tiles_split.h"
 
 /* A step that the side does not fill. */
 static void edge_pack(const product_side *x, step_pack way, const char *from, int64_t n_lanes, int64_t n_k,
                       uint32_t *y) {
-  char square[SQUARE * 64] __attribute__((aligned(64))) = {0};
-  int64_t n_rows = x->along ? n_lanes : n_k, n_bytes = 2 * (x->along ? n_k : n_lanes);
+  char square[SQUARE * SQUARE * 4] __attribute__((aligned(64))) = {0};
+  int64_t size = x->narrow ? 2 : 4, n_rows = x->along ? n_lanes : n_k, n = x->along ? n_k : n_lanes;
   for (int64_t row = 0; row < n_rows; row++)
-    memcpy(square + row * 64, from + row * x->stride * 2, (size_t)n_bytes);
-  way(square, square, 64, y);
+    memcpy(square + row * SQUARE * size, from + row * x->stride * size, (size_t)(n * size));
+  way(square, square, SQUARE * size, y);
 }
 
 /* Rows or columns [first, first + n) of elements [k, k + n_k), in panels one behind the other, in the order
  * in which they are stored. */
 static void tiles_pack(const product_side *x, bool columns, int64_t first, int64_t n, int64_t k, int64_t n_k,
                        uint32_t *y) {
-  static const step_pack ways[2][2] = {{rows_across, rows_along}, {columns_across, columns_along}};
-  const step_pack way = ways[columns][x->along];
+  static const step_pack ways[2][2][2] = {
+      {{wide_rows_across, wide_rows_along}, {wide_columns_across, wide_columns_along}},
+      {{rows_across, rows_along}, {columns_across, columns_along}}};
+  const step_pack way = ways[x->narrow][columns][x->along];
+  int64_t step_words = (x->narrow ? 1 : SPLIT) * SQUARE_WORDS, row_bytes = (x->narrow ? 2 : 4) * x->stride;
   int64_t n_panels = (n + SQUARE - 1) / SQUARE, n_steps = (n_k + SQUARE - 1) / SQUARE,
           outer = x->along ? n_panels : n_steps, inner = x->along ? n_steps : n_panels;
   for (int64_t i = 0; i < outer; i++)
     for (int64_t j = 0; j < inner; j++) {
-      int64_t panel = x->along ? i : j, step = x->along ? j : i, row_bytes = 2 * x->stride;
+      int64_t panel = x->along ? i : j, step = x->along ? j : i;
       int64_t n_lanes = at_most(n - panel * SQUARE, SQUARE), n_there = at_most(n_k - step * SQUARE, SQUARE);
       const char *from = side_at(x, first + panel * SQUARE, k + step * SQUARE);
-      uint32_t *to = y + (panel * n_steps + step) * SQUARE_WORDS;
+      uint32_t *to = y + (panel * n_steps + step) * step_words;
       if (n_lanes < SQUARE || n_there < SQUARE) edge_pack(x, way, from, n_lanes, n_there, to);
       else way(from, from + (x->along ? 0 : SQUARE * row_bytes), row_bytes, to);
     }

@@ -57,11 +57,12 @@ static float half_at(const uint8_t *row, int index) {
 static void emulated_multiply(int c, int a, int b) {
   for (int m = 0; m < TILE_ROWS; m++)
     for (int n = 0; n < TILE_BYTES / 4; n++) {
-      float sum;
+      float sum, halves[2] = {0};
       memcpy(&sum, &tiles[c][m][4 * n], sizeof sum);
       for (int k = 0; k < TILE_BYTES / 4; k++)
         for (int half = 0; half < 2; half++)
-          sum += half_at(tiles[a][m], 2 * k + half) * half_at(tiles[b][k], 2 * n + half);
+          halves[half] += half_at(tiles[a][m], 2 * k + half) * half_at(tiles[b][k], 2 * n + half);
+      sum += halves[0] + halves[1];
       memcpy(&tiles[c][m][4 * n], &sum, sizeof sum);
     }
 }
