@@ -93,7 +93,7 @@ static inline void pack(const product_side *x, int64_t first, int64_t n, int64_t
     }
 }
 
-/* Lines that a pack will read. */
+/* Lines that will be read. */
 typedef struct ahead {
   const char *row;
   int64_t row_bytes, n_rows, n_bytes, at;
@@ -106,8 +106,8 @@ static inline ahead ahead_of(const product_side *x, int64_t first, int64_t n, in
 }
 
 /* The next few of them. */
-static inline void ahead_ask(ahead *a) {
-  for (int i = 0; i < 4 && a->n_rows > 0; i++) {
+static inline __attribute__((always_inline)) void ahead_ask(ahead *a, int64_t n_lines) {
+  for (int64_t i = 0; i < n_lines && a->n_rows > 0; i++) {
     __builtin_prefetch(a->row + a->at);
     a->at += 4 * LANES;
     if (a->at < a->n_bytes) continue;

@@ -26,6 +26,7 @@ enum {
   BLOCK_WORDS_WIDE = 256,
   BLOCK_M = 256, /* rows, in the second cache */
   A_ROWS = BLOCK_M,
+  ASKED = 2,      /* panels of c for which memory is asked at once */
   TOGETHER = 16,  /* panels of columns, packed at once */
   BLOCK_N = 1536, /* packed columns, in the second cache if they can be, and */
   BLOCK_N_PACKED = BLOCK_N,
@@ -124,6 +125,8 @@ typedef struct work {
   int64_t n_steps;    /* of k, and */
   int64_t step_words; /* of each in a panel */
   ending ending;
+  ahead asked;     /* of c */
+  int64_t n_asked; /* lines in a step */
 } work;
 
 static inline __attribute__((always_inline)) void rows_end(const work *w, int64_t end, const bool adds,
@@ -157,15 +160,20 @@ static void end_some(work *w, int64_t n_rows) {
   e->n_done = end;
 }
 
-/* Lines of c that rows will be written to. */
-static inline void ask_rows(const block *b, int64_t row, int64_t end, int64_t column) {
-  const place to = place_at(b->c, row, column);
-  int64_t size = to.narrow ? 2 : 4;
-  for (int64_t i = 0; i < end - row; i++) {
-    const char *at = to.data + i * to.stride * size;
-    __builtin_prefetch(at, 1, 2);
-    __builtin_prefetch(at + WIDTH * size - 1, 1, 2);
+/* The lines of c that the sums after these will go to. They come from memory, so they are asked for as evenly
+ * as steps are: what is asked at once or late keeps the buffers that tiles are loaded through. */
+static void ask_later(work *w, int64_t row, int64_t end, int64_t column) {
+  const block *b = w->b;
+  if (b->thread->streams || (b->kept.data && !b->last)) return;
+  column += ASKED * WIDTH;
+  if (column >= b->n_columns) {
+    column = 0;
+    row = end;
+    end = at_most(b->n_rows, end + BLOCK_M);
   }
+  int64_t size = b->c.narrow ? 2 : 4, n_columns = at_most(b->n_columns - column, ASKED * WIDTH);
+  w->asked = (ahead){place_at(b->c, row, column).data, b->c.stride * size, end - row, n_columns * size, 0};
+  w->n_asked = (ROWS * WIDTH * size / 64 + w->n_steps - 1) / w->n_steps;
 }
 
 /* ---- blocks ---- */
@@ -223,6 +231,7 @@ static inline void chunk_narrow(work *w, const uint32_t *a, const uint32_t *b, i
     _tile_dpbf16ps(1, 4, 7);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
+    ahead_ask(&w->asked, w->n_asked);
     end_some(w, ROWS / CHUNK_STEPS);
   }
 }
@@ -243,6 +252,7 @@ static inline void chunk_wide(work *w, const uint32_t *a, const uint32_t *b, int
     end_some(w, SOME);
     columns_load(b);
     square_multiply();
+    ahead_ask(&w->asked, w->n_asked);
     end_some(w, SOME);
     rows_load(a + THIRD);
     square_multiply();
@@ -275,8 +285,6 @@ static void panel_run(work *w, int64_t row, int64_t end, int64_t column) {
     bool last = step + chunk >= w->n_steps;
     for (int64_t i = row; i < end; i += ROWS) {
       int64_t at = i - row, n_rows = at_most(end - i, ROWS);
-      if (ends && !t->streams)
-        ask_rows(b, i + n_rows * step / w->n_steps, i + n_rows * (step + n_steps) / w->n_steps, column);
       chunk_run(w, t->a_panels + (at / ROWS * w->n_steps + step) * w->step_words,
                 right + step * w->step_words, n_steps, sums + at * WIDTH, begins && step == 0);
       end_some(w, ROWS);
@@ -302,6 +310,7 @@ static void block_run(const block *b) {
       if (row == 0 && column % (TOGETHER * WIDTH) == 0)
         tiles_pack(&t->b, true, b->j + column, at_most(b->n_columns - column, TOGETHER * WIDTH), b->k, b->n_k,
                    t->b_panels + column / WIDTH * n_steps * w.step_words);
+      if (column % (ASKED * WIDTH) == 0) ask_later(&w, row, end, column);
       panel_run(&w, row, end, column);
     }
     end_some(&w, ROWS);

@@ -101,7 +101,7 @@ static inline __attribute__((always_inline)) void tile_run(const tile *t, const 
     for (int v = 0; v < n_vectors; v++) sum[row][v] = _mm512_setzero_ps();
   for (int64_t left = t->n_words; left > 0; left -= LANES) {
     const uint32_t *end = b + at_most(left, LANES) * WIDTH;
-    ahead_ask(t->next);
+    ahead_ask(t->next, 4);
     for (; b < end; a += a_word, a3 += a_word, a6 += a_word, b += WIDTH) {
       const uint32_t left_words[ROWS] = {a[0],      a[a_row],      a[2 * a_row], a3[0],
                                          a3[a_row], a3[2 * a_row], a6[0],        a6[a_row]};
