@@ -152,7 +152,7 @@ static void test_forms_are_exact(void **state) {
                                .c_type = i & 8 ? NX_bf16 : NX_f32,
                                .bias_type = i & 4 ? 0 : NX_bf16},
                3, 1);
-  for (int i = 0; i < 8; i++) /* several blocks of k, one of rows and a part of the next */
+  for (int i = 0; i < 6; i++) /* several blocks of k, one of rows and a part of the next */
     check_form((cpu_gemm_form){.m = 262,
                                .n = 33,
                                .k = 2100,
@@ -167,7 +167,7 @@ static void test_forms_are_exact(void **state) {
 
 static void test_what_goes_past_the_caches_is_exact(void **state) {
   (void)state;
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < 5; i++) {
     cpu_gemm_form form = {.m = 530, .n = 1010, .k = 70, .c_stride = 1024, .c_type = i & 1 ? NX_bf16 : NX_f32};
     form.accumulate = i & 2;
     form.type = i & 4 ? NX_f32 : NX_bf16;
@@ -178,7 +178,7 @@ static void test_what_goes_past_the_caches_is_exact(void **state) {
 
 static void test_parts_of_threads_are_exact(void **state) {
   (void)state;
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < 10; i++) {
     cpu_gemm_form form = {.m = 290, .n = 75, .k = 2101, .trans_a = i & 1, .c_type = i & 2 ? NX_bf16 : NX_f32};
     form.type = i & 8 ? NX_f32 : NX_bf16;
     check_form(form, 3, i & 4 ? 6 : 2); /* six divide rows and columns */
