@@ -35,7 +35,7 @@ static bool find_folder(const char *given, char folder[PATH_BYTES], nxr_fault *f
 static json_t *load_object(const char *folder, const char *name) {
   char path[PATH_BYTES];
   json_error_t error;
-  json_t *json = path_in(folder, name, path) ? json_load_file(path, 0, &error) : NULL;
+  json_t *json = path_in(folder, name, path) ? nx_json_read(path, 0, &error) : NULL;
   if (json_is_object(json)) return json;
   json_decref(json);
   return NULL;

@@ -2,6 +2,7 @@
 #include "datasets/adapter.h"
 
 #include "datasets/adapter_parts.h"
+#include "schema/regular.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +37,7 @@ static bool read_config(nxd_adapter *a, const char *folder, nxr_fault *fault) {
   char path[PATH_BYTES];
   json_error_t error;
   snprintf(path, sizeof path, "%s/adapter_config.json", folder);
-  json_t *config = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  json_t *config = nx_json_read(path, JSON_REJECT_DUPLICATES, &error);
   if (config == NULL) return nxr_fault_set(fault, "cannot read %s: %s", path, error.text);
   bool good = is_plain(config, path, fault);
   const json_t *rank = json_object_get(config, "r"), *alpha = json_object_get(config, "lora_alpha");
@@ -87,7 +88,7 @@ static bool write_json(const json_t *root, const char *to, nxr_fault *fault) {
 }
 
 static bool write_config(const char *from, const char *to, nxr_fault *fault) {
-  json_t *config = json_load_file(from, 0, NULL);
+  json_t *config = nx_json_read(from, 0, NULL);
   if (config == NULL) return copy_file(from, to, fault);
   json_object_del(config, "quantization_config");
   bool good = write_json(config, to, fault);
@@ -97,7 +98,7 @@ static bool write_config(const char *from, const char *to, nxr_fault *fault) {
 
 /* Scales are gone, and packed codes are weights. */
 static bool write_index(const char *from, const char *to, nxr_fault *fault) {
-  json_t *index = json_load_file(from, 0, NULL), *map = json_object(), *file;
+  json_t *index = nx_json_read(from, 0, NULL), *map = json_object(), *file;
   const char *name;
   if (index == NULL) return json_decref(map), copy_file(from, to, fault);
   json_object_foreach(json_object_get(index, "weight_map"), name, file) {

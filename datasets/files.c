@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/files.h"
 
+#include "schema/regular.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -53,7 +55,7 @@ static bool join(char to[PATH_BYTES], const char *folder, const char *name, nxr_
 static json_t *load_json(const char *folder, const char *name) {
   char path[PATH_BYTES];
   if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return NULL;
-  return json_load_file(path, 0, NULL);
+  return nx_json_read(path, 0, NULL);
 }
 
 /* state.json: which files, in order; and whether rows are picked among theirs. */

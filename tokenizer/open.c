@@ -39,6 +39,16 @@ static bool is_json(const nxt_text *text) {
   return first < text->n && (text->items[first] == '{' || text->items[first] == '[');
 }
 
+static const char unknown[] = "is no tokenizer.json, vocab.json, file of tiktoken or model of SentencePiece";
+
+static bool is_vocabulary(const json_t *root) {
+  const char *text;
+  json_t *id;
+  json_object_foreach ((json_t *)root, text, id)
+    if (!json_is_integer(id)) return false;
+  return json_object_size(root) > 0;
+}
+
 static bool read_json(nxt_reading *reading, const nxt_text *text) {
   json_t *root = nxt_parse_json(reading, text);
   if (root == NULL) return false;
@@ -47,7 +57,8 @@ static bool read_json(nxt_reading *reading, const nxt_text *text) {
   bool done = json_object_get(root, "model") != NULL ? nxt_open_tokenizer_json(reading, root)
               : tekken                               ? nxt_open_tekken(reading, root)
               : json_is_array(root)                  ? nxt_open_rank_list(reading, root)
-                                                     : nxt_open_vocab_json(reading, root);
+              : is_vocabulary(root)                  ? nxt_open_vocab_json(reading, root)
+                                                     : nxt_refuse(reading, unknown);
   json_decref(root);
   return done;
 }
@@ -57,7 +68,7 @@ static bool read_any(nxt_reading *reading, const nxt_text *text) {
   if (is_json(text)) return read_json(reading, text);
   if (nxt_is_tiktoken(text)) return nxt_open_tiktoken(reading, text);
   if (text->n > 0 && text->items[0] == '\n') return nxt_open_sentencepiece(reading, text);
-  return nxt_refuse(reading, "is no tokenizer.json, vocab.json, file of tiktoken or model of SentencePiece");
+  return nxt_refuse(reading, unknown);
 }
 
 static bool read_path(nxt_reading *reading) {

@@ -2,6 +2,7 @@
 /* The text around YAML: places and findings in it, encoding, forbidden characters, directives, tabs. */
 #include "compiler/document/reader.h"
 #include "schema/characters.h"
+#include "schema/plan_file.h"
 
 #include <string.h>
 
@@ -155,6 +156,12 @@ char *nxc_reader_clean(nxc_reader *reader) {
   nxc_span start = nxc_reader_span(reader, 0, 0, 1);
   if (source->n_bytes > NXC_DOCUMENT_BYTES_MAX) {
     nxc_reader_error(reader, "NX1006", start, NULL, "the file is larger than 16 MiB");
+    return NULL;
+  }
+  if (source->n_bytes >= strlen(NX_PLAN_MAGIC) && memcmp(bytes, NX_PLAN_MAGIC, strlen(NX_PLAN_MAGIC)) == 0) {
+    nxc_reader_error(reader, "NX1003", start,
+                     "name the configuration that it was made of; nxcfg show prints what a plan holds",
+                     "the file is a plan");
     return NULL;
   }
   if (is_utf16(bytes, source->n_bytes)) {

@@ -181,6 +181,9 @@ mkdir odd && cp "$recorded/lora/llama/adapter_model.safetensors" odd &&
   sed 's/"r": 4/"r": 5/' "$recorded/lora/llama/adapter_config.json" >odd/adapter_config.json
 expect 'an adapter of another rank' 1 'has not its shape' "$nxdata" merge-adapter "$base" odd -o none
 expect 'an adapter of another model' 1 'belongs to nothing' "$nxdata" merge-adapter "$base" "$recorded/lora/gpt2" -o none2
+mkdir piped && mkfifo piped/adapter_config.json
+expect 'a pipe for an adapter' 1 'cannot read piped/adapter_config.json: it is no file' timeout 5 "$nxdata" merge-adapter \
+  "$base" piped -o none3
 expect 'a folder that exists' 1 'cannot make merged' "$nxdata" merge-adapter "$base" "$recorded/lora/llama" -o merged
 expect 'no folder' 2 'where to' "$nxdata" merge-adapter "$base" "$recorded/lora/llama"
 plan other 1 lora.rank=4 "lora.init_from=$recorded/lora/gpt2" "run.init_from=$base/model.safetensors"

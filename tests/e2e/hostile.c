@@ -99,6 +99,7 @@ static const hostile texts[] = {
      TEXT("\xFF\xFE"
           "a\0:\0 \0001\0\n\0")},
     {"UTF-16, big-endian", "NX1003", TEXT("\xFE\xFF\0a\0:\0 \0001\0\n")},
+    {"a plan", "NX1003", TEXT("\x89NXP\r\n\x1a\n\0\0\0")},
     {"UTF-16 without its mark", "NX1003", TEXT("a\0:\0 \0001\0\n\0")},
     {"UTF-32", "NX1003", TEXT("\xFF\xFE\0\0a\0\0\0:\0\0\0")},
     {"a byte-order mark at the start", NULL, TEXT("\xEF\xBB\xBF# nothing\n")},

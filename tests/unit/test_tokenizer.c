@@ -168,6 +168,8 @@ static void refuses_by_name(void **state) {
   refuses(PAIRS(", \"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"ab\"}"),
           "is no character");
   refuses("", "is no tokenizer.json");
+  refuses("{}", "is no tokenizer.json");
+  refuses("{\"a\": 0, \"b\": \"c\"}", "is no tokenizer.json");
   refuses("{", "line 1: is not JSON");
   refuses("{\"model\": {\"type\": \"Foo\"}}", "the model \"Foo\" is not covered");
   refuses(PAIRS(", \"version\": \"2.0\""), "version \"2.0\" is not covered");
