@@ -6,6 +6,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/options.h"
 #include "compiler/commands/output.h"
+#include "compiler/diagnostics/characters.h"
 #include "compiler/render/screen.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ static const char *file_of(const job *j) {
 
 static void report(const job *j, const nxc_conversion *conversion) {
   const char *file = file_of(j) ? file_of(j) : "arguments";
-  fprintf(stderr, "%s: %s%s%s: %zu settings said, %zu not%s\n", file, conversion->dialect,
+  fprintf(stderr, "%s: %s%s%s: %zu settings said, %zu not%s\n", nxc_characters_shown(j->arena, file), conversion->dialect,
           conversion->version ? "@" : "", conversion->version ? conversion->version : "", conversion->n_said,
           conversion->n_unsaid, conversion->n_unsaid ? ":" : "");
   for (size_t i = 0; i < conversion->n_unsaid; i++)

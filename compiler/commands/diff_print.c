@@ -22,6 +22,10 @@ static const char *shown_from(const nxc_diff *c, const nxc_compared_value *value
   return value->from ? nxc_characters_shown(c->arena, value->from) : "unknown";
 }
 
+static const char *name_of(const nxc_diff *c, int side) {
+  return nxc_characters_shown(c->arena, c->sides[side].name);
+}
+
 static const char *worst_name(const nxc_diff *c) {
   return nxc_changes_name(nxc_comparison_worst(&c->found));
 }
@@ -69,7 +73,7 @@ static void print_estimates(const nxc_diff *c) {
     print_both("share of the peak (MFU)", "%", 100 * a->utilisation, 100 * b->utilisation);
   }
   for (int i = 0; i < 2; i++)
-    if (c->sides[i].lacks != NULL) printf("%s is not estimated: %s\n", c->sides[i].name, c->sides[i].lacks);
+    if (c->sides[i].lacks != NULL) printf("%s is not estimated: %s\n", name_of(c, i), c->sides[i].lacks);
 }
 
 /* One for both, where it is the same; each by itself, where a line is too short for both. */
@@ -98,7 +102,7 @@ static void print_text(const nxc_diff *c) {
     }
   }
   print_estimates(c);
-  const char *a = c->sides[0].name, *b = c->sides[1].name;
+  const char *a = name_of(c, 0), *b = name_of(c, 1);
   if (*c->found.unread) printf("differ where they are not read: %s\n", c->found.unread);
   const char *verdict = " mean the same";
   if (c->found.n_items > 0)
@@ -149,7 +153,7 @@ static void print_cell(const char *text) {
 }
 
 static void print_markdown(const nxc_diff *c) {
-  const char *a = c->sides[0].name, *b = c->sides[1].name;
+  const char *a = name_of(c, 0), *b = name_of(c, 1);
   if (c->found.n_items == 0) {
     printf("**%s** and **%s** mean the same.\n\n", a, b);
     return;

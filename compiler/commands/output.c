@@ -2,6 +2,7 @@
 #include "compiler/commands/output.h"
 
 #include "compiler/convert/convert.h"
+#include "compiler/diagnostics/characters.h"
 #include "schema/plan.h"
 
 #include <errno.h>
@@ -125,6 +126,7 @@ bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, c
   bool is_stream = stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
   bool good = is_stream ? write_through(path, bytes, n_bytes) : replace_file(arena, path, bytes, n_bytes);
   if (good) return true;
-  fprintf(stderr, "nxcfg %s: cannot write %s: %s\n", command, path, strerror(errno));
+  const char *why = strerror(errno);
+  fprintf(stderr, "nxcfg %s: cannot write %s: %s\n", command, nxc_characters_shown(arena, path), why);
   return false;
 }

@@ -64,7 +64,7 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
     last = path;
     const char *value = nxc_characters_shown(r->arena, nxc_settings_show(r->compiled->settings, id));
     nxc_print_filled(out, 8, nxc_arena_printf(r->arena, "  %-32s %-20s ", path, value), 0,
-                     nxc_settings_show_origin(r->compiled->settings, id), "");
+                     nxc_characters_shown(r->arena, nxc_settings_show_origin(r->compiled->settings, id)), "");
   }
 }
 
@@ -75,7 +75,10 @@ static void print_unfollowed(const nxc_plan_report *r, FILE *out) {
   for (size_t i = 0; i < n; i++) {
     fprintf(out, "  %-32s %-20s ", items[i].name,
             items[i].value ? nxc_characters_shown(r->arena, items[i].value) : "unknown");
-    if (items[i].at.source != NULL) fprintf(out, "%s:%u", items[i].at.source->name, items[i].at.line);
+    if (items[i].at.source != NULL) {
+      nxc_characters_print(items[i].at.source->name, out);
+      fprintf(out, ":%u", items[i].at.line);
+    }
     fputc('\n', out);
   }
 }
@@ -183,7 +186,7 @@ static void print_exports(const nxc_plan_report *r, FILE *out) {
 }
 
 void nxc_plan_print(const nxc_plan_report *r, FILE *out) {
-  fprintf(out, "%s: %s\n", r->file, r->compiled->dialect->name);
+  fprintf(out, "%s: %s\n", nxc_characters_shown(r->arena, r->file), r->compiled->dialect->name);
   print_settings(r, out);
   print_unfollowed(r, out);
   print_derived(r, out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/tune_row.h"
 
+#include "compiler/diagnostics/characters.h"
 #include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
 
@@ -262,7 +263,7 @@ static void print_edits(const nxc_tune_report *r, const nxc_tuned *best, FILE *o
   for (size_t i = 0; i < best->n_edits; i++)
     fprintf(out, "  %s\n", nxc_option_change_show(r->arena, &best->edits[i]));
   if (r->written == NULL) return;
-  fprintf(out, "written: %s\n", r->written);
+  fprintf(out, "written: %s\n", nxc_characters_shown(r->arena, r->written));
   if (*r->assuming != '\0') print_words(out, "to plan it as here:", r->assuming);
 }
 

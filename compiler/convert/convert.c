@@ -2,6 +2,7 @@
 #include "compiler/convert/converter.h"
 
 #include "compiler/convert/compose.h"
+#include "compiler/diagnostics/characters.h"
 #include "compiler/document/canon.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
@@ -191,7 +192,7 @@ static const char *comment(nxc_converter *c) {
   nxc_buffer_puts(&text, "");
   if (!nxc_converter_stays(c))
     nxc_buffer_puts(&text, nxc_arena_printf(c->arena, "# %s" NXC_CONVERTED " %s\n", c->dialect->name,
-                                            name_of_source(c->request)));
+                                            nxc_characters_shown(c->arena, name_of_source(c->request))));
   if (out->filled != NULL && *out->filled != '\0')
     nxc_buffer_puts(&text, nxc_arena_printf(c->arena, "# Filled in, since %s demands it: %s\n",
                                             c->dialect->name, out->filled));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/render/screen.h"
 
+#include "compiler/diagnostics/characters.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@ static int columns_of(const char *text, size_t n_bytes) {
 }
 
 const char *nxc_screen_shortened(nxc_arena *arena, const char *text, size_t most) {
+  text = nxc_characters_shown(arena, text); /* names of files may hold anything */
   size_t n = strlen(text);
   if (n <= most) return text;
   text += n - most + 3;

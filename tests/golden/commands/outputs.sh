@@ -87,6 +87,22 @@ result "a converted configuration is replaced by another" $?
 sed -n 1p "$work/other" | grep -q "^# neox, converted"
 result "--force replaces what is there" $?
 
+# A name may hold whatever a terminal or a shell would obey.
+odd=$(printf 'odd\n\033[31mname')
+cp $file "$work/$odd.yaml"
+plain() { # NAME COMMAND...: prints the name, in one line
+  name=$1 && shift
+  (cd "$work" && "$nxcfg" "$@") >"$work/message" 2>&1
+  grep -q 'odd.*name' "$work/message" && ! grep -q "$(printf '\033')" "$work/message"
+  result "$name shows no odd name as it is" $?
+}
+plain plan plan "$odd.yaml" -o "$odd.plan"
+plain "plan --all" plan "$odd.yaml" --all
+plain tune tune "$odd.yaml" --machine h100 -o "$odd.tuned.yaml"
+plain diff diff "$odd.yaml" "$odd.yaml"
+plain convert convert "$odd.yaml" --to megatron
+plain "what cannot be written" plan "$odd.yaml" -o "nowhere/$odd.plan"
+
 mkdir "$work/limited"
 for kept in "" "$work/plan"; do
   [ -z "$kept" ] || cp "$kept" "$work/limited/plan"
