@@ -6,7 +6,8 @@
 #include "compiler/commands/judged.h"
 #include "compiler/commands/output.h"
 #include "compiler/config/project.h"
-#include "compiler/document/buffer.h"
+#include "compiler/diagnostics/characters.h"
+#include "compiler/document/canon.h"
 #include "compiler/render/screen.h"
 
 #include <stdio.h>
@@ -105,9 +106,30 @@ static bool is_uniform(const survey *s, const found *of) {
   return true;
 }
 
+/* The pattern that these bytes of a name alone fit. */
+static const char *literal(nxc_arena *arena, const char *name, size_t n_bytes) {
+  char *text = nxc_arena_alloc(arena, 2 * n_bytes + 1), *to = text;
+  for (size_t i = 0; i < n_bytes; i++) {
+    if (strchr("*?[\\", name[i]) != NULL) *to++ = '\\';
+    *to++ = name[i];
+  }
+  *to = '\0';
+  return text;
+}
+
 static const char *pattern_of(const survey *s, const found *of) {
-  if (!is_uniform(s, of)) return of->name;
-  return nxc_arena_printf(s->arena, "%.*s*%s", (int)folder_bytes(of->name), of->name, ending(of->name));
+  if (!is_uniform(s, of)) return literal(s->arena, of->name, strlen(of->name));
+  size_t n_folder = folder_bytes(of->name);
+  const char *end = ending(of->name);
+  return nxc_arena_printf(s->arena, "%s*%s", literal(s->arena, of->name, n_folder),
+                          literal(s->arena, end, strlen(end)));
+}
+
+/* As a text of YAML, behind what begins its line. */
+static void write_pattern(nxc_buffer *out, const char *before, const char *pattern) {
+  nxc_buffer_puts(out, before);
+  nxc_write_json_string(out, pattern, strlen(pattern), false);
+  nxc_buffer_puts(out, "\n");
 }
 
 static void write_entries(survey *s, nxc_buffer *out) {
@@ -122,9 +144,9 @@ static void write_entries(survey *s, nxc_buffer *out) {
     const char *size = !at->sized && s->world > 0
                            ? nxc_arena_printf(s->arena, "    world_size: %lld\n", (long long)s->world)
                            : "";
-    nxc_buffer_puts(out, nxc_arena_printf(s->arena, "  - match: \"%s\"\n    dialect: %s\n%s", pattern,
-                                          at->dialect, size));
-    printf("  %-40s %s\n", pattern, at->dialect);
+    write_pattern(out, "  - match: ", pattern);
+    nxc_buffer_puts(out, nxc_arena_printf(s->arena, "    dialect: %s\n%s", at->dialect, size));
+    printf("  %-40s %s\n", nxc_characters_shown(s->arena, pattern), at->dialect);
   }
 }
 
@@ -134,7 +156,7 @@ static void write_parts(survey *s, nxc_buffer *out) {
   for (size_t i = 0; i < s->n_files; i++) {
     if (!s->files[i].part) continue;
     if (n_parts++ == 0) nxc_buffer_puts(out, "  - match:\n");
-    nxc_buffer_puts(out, nxc_arena_printf(s->arena, "      - \"%s\"\n", s->files[i].name));
+    write_pattern(out, "      - ", literal(s->arena, s->files[i].name, strlen(s->files[i].name)));
   }
   if (n_parts == 0) return;
   nxc_buffer_puts(out, "    partial: true\n");
@@ -155,8 +177,9 @@ static void write_excluded(survey *s, nxc_buffer *out) {
     if (training || strstr(written, line) != NULL) continue;
     if (written[1] == '\0') nxc_buffer_puts(out, "exclude:\n");
     written = nxc_arena_printf(s->arena, "%s%s", written, line + 1);
-    nxc_buffer_puts(out, nxc_arena_printf(s->arena, "  - %.*s/\n", (int)n_folder, name));
-    printf("  %-40s no training: excluded\n", nxc_arena_printf(s->arena, "%.*s/", (int)n_folder, name));
+    const char *pattern = literal(s->arena, name, n_folder + 1);
+    write_pattern(out, "  - ", pattern);
+    printf("  %-40s no training: excluded\n", nxc_characters_shown(s->arena, pattern));
   }
 }
 

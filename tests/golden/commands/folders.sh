@@ -47,7 +47,7 @@ expect 'init says what it found' '6 of 9 files are training configurations' 'con
   'k8s/ ' 'wrote .nxcfg.yaml'
 cp .nxcfg.yaml printed
 expect 'init writes patterns with their systems' 'match: "conf/nxdt/*.yaml"' 'dialect: nxdt' 'match: "conf/*.yml"' \
-  'dialect: neox' 'match: "scripts/train.sh"' 'dialect: megatron' '- k8s/'
+  'dialect: neox' 'match: "scripts/train.sh"' 'dialect: megatron' '- "k8s/"'
 mkdir -p ../parts.$$/configs && (
   cd ../parts.$$ && mkdir -p .git
   printf '{"pipe_parallel_size": 1, "data_path": "d", "vocab_file": "v", "merge_file": "m"}\n' >configs/setup.yml
@@ -57,6 +57,15 @@ mkdir -p ../parts.$$/configs && (
 expect 'init finds parts of configurations' '1 file ' 'parts of configurations, judged so' '- "configs/setup.yml"' \
   'partial: true' '2 files: 2 valid, 0 wrong' 'NX6911'
 rm -r ../parts.$$
+# What names may hold that YAML and patterns read otherwise.
+mkdir -p ../odd.$$ && (
+  cd ../odd.$$ && mkdir -p .git 'fol"der' && echo 'x: 1' >'fol"der/x.yaml'
+  sed -n p "$root/conf/neox/quickstart.yml" >'a "quoted" [name]\.yml'
+  sed -n p "$root/conf/nxdt/quickstart.yaml" >'a "quoted" n.yml'
+  "$nxcfg" init && "$nxcfg" validate .
+) >printed 2>&1
+expect 'init writes any name so that it is read again' '2 files: 2 valid, 0 wrong' '!NX'
+rm -r ../odd.$$
 ! "$nxcfg" init >printed 2>&1
 result 'init replaces nothing' $?
 sed -i 's|^exclude:|exclude:\n  - old/\n  - "*.log.yaml"|' .nxcfg.yaml
