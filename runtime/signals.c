@@ -2,6 +2,7 @@
 #include "runtime/signals.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 
 static volatile sig_atomic_t stop_signal, save_signal;
@@ -24,15 +25,23 @@ static void on_save(int number) {
   save_signal = 1;
 }
 
+/* Its number would be the launcher's status, which stands for a run that was stopped and saved. */
+static void on_quit(int number) {
+  (void)number;
+  abort();
+}
+
 /* Only while there are steps to stop between: before and after, a signal ends the process at once. */
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
 enum { N_STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
-static struct sigaction usual_actions[N_STOP_SIGNALS], usual_save;
+static struct sigaction usual_actions[N_STOP_SIGNALS], usual_save, usual_quit;
 
 void nxr_signals_catch(void) {
   const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   const struct sigaction saves = {.sa_handler = on_save, .sa_flags = SA_RESTART};
+  const struct sigaction quits = {.sa_handler = on_quit};
   sigaction(SIGUSR1, &saves, &usual_save);
+  sigaction(SIGQUIT, &quits, &usual_quit);
   for (int i = 0; i < N_STOP_SIGNALS; i++) {
     sigaction(stop_signals[i], NULL, &usual_actions[i]);
     bool no_hangup = stop_signals[i] == SIGHUP && usual_actions[i].sa_handler == SIG_IGN; /* nohup */
@@ -42,6 +51,7 @@ void nxr_signals_catch(void) {
 
 void nxr_signals_release(void) {
   sigaction(SIGUSR1, &usual_save, NULL);
+  sigaction(SIGQUIT, &usual_quit, NULL);
   for (int i = 0; i < N_STOP_SIGNALS; i++) sigaction(stop_signals[i], &usual_actions[i], NULL);
 }
 

@@ -98,12 +98,20 @@ void nxr_progress_log(const nxr_progress *progress, const nxr_progress_state *st
 /* ---- who looks ---- */
 
 /* Whether a run holds the folder; other hosts' locks are not seen on every file system. */
-static bool is_locked(const char *directory) {
+typedef enum hold { FREE, HELD, UNTOLD } hold;
+
+static hold look_at_lock(const char *directory) {
   char path[PATH_BYTES];
   int file = make_path(directory, "lock", path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-  bool locked = file >= 0 && flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  if (file >= 0) close(file);
-  return locked;
+  if (file < 0) return UNTOLD;
+  hold is = flock(file, LOCK_SH | LOCK_NB) == 0 ? FREE : errno == EWOULDBLOCK ? HELD : UNTOLD;
+  close(file);
+  return is;
+}
+
+static bool is_here(const char *host) {
+  char own[NXR_HOST_BYTES] = "";
+  return host != NULL && gethostname(own, sizeof own - 1) == 0 && strcmp(own, host) == 0;
 }
 
 static void print_left(double seconds) {
@@ -123,10 +131,14 @@ static void print_wait(const char *wait) {
   puts("");
 }
 
-/* A run that should have said something since. */
-static void print_quiet(const char *phase, double quiet_s, double step_s) {
+/* A run that should have said something since; `gone`: its program is not there any more. */
+static void print_quiet(const char *phase, bool gone, double quiet_s, double step_s) {
   bool works =
       strcmp(phase, "training") == 0 || strcmp(phase, "saving") == 0 || strcmp(phase, "evaluating") == 0;
+  if (works && gone) {
+    nxr_print(stdout, "gone        it ended while it was %s: see what it printed; --resume goes on\n", phase);
+    return;
+  }
   if (!works || quiet_s < QUIET_S || quiet_s < 3 * step_s) return;
   printf("no news     for %.0f s, while it was %s: it has ended, or waits; see what it printed\n", quiet_s,
          phase);
@@ -141,10 +153,11 @@ static void print_status(const char *directory, const json_t *status) {
   double step_s = json_number_value(json_object_get(status, "seconds_per_step"));
   time_t when = (time_t)json_integer_value(json_object_get(status, "time"));
   double quiet_s = difftime(time(NULL), when);
+  hold lock = look_at_lock(directory);
   char text[TIME_BYTES];
   print_time(when, text);
   nxr_print(stdout, "run         %s\nphase       %s%s\nstep        %lld of %lld\n", directory,
-         phase ? phase : "not known", is_locked(directory) ? ", and its program runs" : "", (long long)step,
+         phase ? phase : "not known", lock == HELD ? ", and its program runs" : "", (long long)step,
          (long long)steps);
   const json_t *loss = json_object_get(status, "loss");
   if (step > 0 && json_is_number(loss)) printf("loss        %.4f\n", json_number_value(loss));
@@ -159,7 +172,7 @@ static void print_status(const char *directory, const json_t *status) {
          text);
   const char *wait = json_string_value(json_object_get(status, "waits"));
   if (wait) print_wait(wait);
-  print_quiet(phase ? phase : "", quiet_s, step_s);
+  print_quiet(phase ? phase : "", lock == FREE && is_here(host), quiet_s, step_s);
 }
 
 int nxr_status_print(const char *directory) {

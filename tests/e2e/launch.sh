@@ -171,6 +171,7 @@ expect 'and the run goes on from there' 0 'step.:' "$mpiexec" -n 2 "$nxrun" long
 end_by 'SIGHUP of a rank is the same' HUP rank 3 'stopped by a signal after step'
 end_by 'SIGINT is the same' INT job 3 'stopped by a signal after step'
 end_by 'a rank is killed: the job ends' KILL rank 9 'EXIT CODE: 9'
+end_by 'SIGQUIT of a rank is not taken for a run that was stopped and saved' QUIT rank 6 'EXIT CODE: 6'
 end_by 'a rank stands still: the others end by the deadline' STOP rank 1 \
   'rank 0 (.*) waits in step .* bytes: rank 1 (.*) does not come'
 own_ranks() { # process ids of this test's

@@ -52,6 +52,10 @@ printf '{"phase":"\\u001b[2J","host":"\\u202eh","waits":"w\\u0007","step":5,"ste
 expect 'a status that a terminal would obey' 0 '^phase       ?\[2J$' "$nxrun" status each
 grep -q 'on ?h$' out && grep -q '^waits       w?$' out
 report 'in none of its texts' $?
+printf '{"phase":"training","host":"%s","step":5,"steps":9,"time":%s}' "$(hostname)" "$(date +%s)" >each/status.json
+expect 'a run whose program was killed' 0 'gone        it ended while it was training' "$nxrun" status each
+flock each/lock "$nxrun" status each >out && grep -q 'training, and its program runs$' out && ! grep -q gone out
+report 'is not gone while it holds the folder' $?
 printf '{"phase":"training","step":5,"steps":9,"time":1000,"seconds_per_step":0.5}' >each/status.json
 expect 'a run that says nothing any more' 0 'no news     for [0-9]* s, while it was training' "$nxrun" status each
 
