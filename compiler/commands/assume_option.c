@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --assume SETTING=VALUE, which must be a setting and a value that it can have, and --assume none. */
+/* --assume SETTING=VALUE, which must be a setting and a value that it can have, model=NAME, and none. */
 #include "compiler/commands/estimate.h"
 #include "compiler/config/rules/assignment.h"
+#include "compiler/estimate/known.h"
 
 #include <string.h>
 
@@ -26,13 +27,26 @@ static bool takes(nxc_arena *arena, const char *command, const char *text, const
   return false;
 }
 
+static bool knows(const char *command, const char *name) {
+  if (nxc_known_model_in(name, 0, 0) != NULL) return true;
+  fprintf(stderr,
+          "nxcfg %s: --assume model=%s: no model of this name is known, as Qwen/Qwen3-8B is: give its "
+          "config.json (--model-config FILE)\n",
+          command, name);
+  return false;
+}
+
 static bool read_one(nxc_arena *arena, const char *command, const char *text, nxc_assumption *one) {
   const char *assignment = text + (strncmp(text, "nx:", 3) == 0 ? 3 : 0);
   size_t n_path = strcspn(assignment, "=");
   if (n_path == 0 || assignment[n_path] == '\0') {
-    fprintf(stderr, "nxcfg %s: --assume takes SETTING=VALUE, as model.vocab=50257, or none, not %s\n",
+    fprintf(stderr, "nxcfg %s: --assume takes SETTING=VALUE, as model.vocab=50257, model=NAME, or none, not %s\n",
             command, text);
     return false;
+  }
+  if (n_path == strlen("model") && strncmp(assignment, "model", n_path) == 0) {
+    *one = (nxc_assumption){NXC_ASSUMES_MODEL, assignment + n_path + 1, "--assume"};
+    return knows(command, one->value);
   }
   nxc_setting_id id = find_setting(command, text, nxc_arena_strndup(arena, assignment, n_path));
   if (id == NX_N_SETTINGS) return false;
@@ -51,7 +65,8 @@ bool nxc_estimate_assume(nxc_arena *arena, const char *command, const nxc_texts 
   if (out->assumes_nothing && n > 0) {
     fprintf(stderr,
             "nxcfg %s: --assume none leaves nothing to assume, and there is --assume %s=%s beside it\n",
-            command, nxc_setting_path(items[0].setting), items[0].value);
+            command, items[0].setting == NXC_ASSUMES_MODEL ? "model" : nxc_setting_path(items[0].setting),
+            items[0].value);
     return false;
   }
   out->assumptions = items;

@@ -20,6 +20,8 @@ static const char usage[] =
 /* Words of two blanks and an option, or a command, in a help text. */
 #define OPTIONS_OF "sed -nE 's/^ +(-[-a-zA-Z]+).*/\\1/p'"
 #define COMMANDS_OF "sed -nE 's/^  ([a-z-]+) .*/\\1/p'"
+/* Of the table of machines, without what stands around it. */
+#define MACHINES "nxcfg machines | sed -nE 's/^([^ ]+) +[0-9]+ GiB .*/\\1/p'"
 
 static const char bash[] =
     "# nxcfg completion bash\n"
@@ -32,14 +34,14 @@ static const char bash[] =
     "  fi\n"
     "  case $before in\n"
     "    --dialect|--to) COMPREPLY=($(compgen -W \"nx nxdt megatron neox xorl\" -- \"$word\")); return ;;\n"
-    "    --set|--at|--why) COMPREPLY=($(compgen -W \"$(nxcfg explain --names)\" -- \"$word\")); return ;;\n"
-    "    --machine) COMPREPLY=($(compgen -f -W \"$(nxcfg machines | awk '{ print $1 }')\" -- \"$word\")); "
-    "return ;;\n"
+    "    --set|--at|--why|--assume) COMPREPLY=($(compgen -W \"$(nxcfg explain --names)\" -- \"$word\")); return ;;\n"
+    "    --machine) COMPREPLY=($(compgen -f -W \"$(" MACHINES ")\" -- \"$word\")); return ;;\n"
     "  esac\n"
     "  case $command:$word in\n"
     "    *:-*) COMPREPLY=($(compgen -W \"$(nxcfg \"$command\" --help | " OPTIONS_OF ")\" -- \"$word\")) ;;\n"
     "    explain:*) COMPREPLY=($(compgen -W \"$(nxcfg explain --names)\" -- \"$word\")) ;;\n"
     "    schema:*) COMPREPLY=($(compgen -W \"nx nxdt megatron neox xorl\" -- \"$word\")) ;;\n"
+    "    machines:*) COMPREPLY=($(compgen -W \"$(" MACHINES ")\" -- \"$word\")) ;;\n"
     "    completion:*) COMPREPLY=($(compgen -W \"bash zsh fish\" -- \"$word\")) ;;\n"
     "    *) compopt -o default ;;\n"
     "  esac\n"
@@ -56,14 +58,14 @@ static const char zsh[] =
     "  fi\n"
     "  case $before in\n"
     "    (--dialect|--to) compadd nx nxdt megatron neox xorl; return ;;\n"
-    "    (--set|--at|--why) compadd -- ${(f)\"$(nxcfg explain --names)\"}; return ;;\n"
-    "    (--machine) compadd -- ${(f)\"$(nxcfg machines | awk '{ print $1 }')\"}; _files; "
-    "return ;;\n"
+    "    (--set|--at|--why|--assume) compadd -- ${(f)\"$(nxcfg explain --names)\"}; return ;;\n"
+    "    (--machine) compadd -- ${(f)\"$(" MACHINES ")\"}; _files; return ;;\n"
     "  esac\n"
     "  case $command:${words[CURRENT]} in\n"
     "    (*:-*) compadd -- ${(f)\"$(nxcfg $command --help | " OPTIONS_OF ")\"} ;;\n"
     "    (explain:*) compadd -- ${(f)\"$(nxcfg explain --names)\"} ;;\n"
     "    (schema:*) compadd nx nxdt megatron neox xorl ;;\n"
+    "    (machines:*) compadd -- ${(f)\"$(" MACHINES ")\"} ;;\n"
     "    (completion:*) compadd bash zsh fish ;;\n"
     "    (*) _files ;;\n"
     "  esac\n"
@@ -91,9 +93,9 @@ static const char fish[] =
     "complete -c nxcfg -n 'contains -- schema (__nxcfg_command)' -f -a 'nx nxdt megatron neox xorl'\n"
     "complete -c nxcfg -n 'contains -- completion (__nxcfg_command)' -f -a 'bash zsh fish'\n"
     "complete -c nxcfg -n 'contains -- (__nxcfg_before) --dialect --to' -f -a 'nx nxdt megatron neox xorl'\n"
-    "complete -c nxcfg -n 'contains -- (__nxcfg_before) --set --at --why' -f -a '(nxcfg explain --names)'\n"
-    "complete -c nxcfg -n 'contains -- (__nxcfg_before) --machine' -a '(nxcfg machines | awk \"{ print \\$1 "
-    "}\")'\n";
+    "complete -c nxcfg -n 'contains -- (__nxcfg_before) --set --at --why --assume' -f -a '(nxcfg explain --names)'\n"
+    "complete -c nxcfg -n 'contains -- (__nxcfg_before) --machine' -a '(nxcfg machines | sed -nE \"s/^([^ "
+    "]+) +[0-9]+ GiB .*/\\\\1/p\")'\n";
 
 int nxc_command_completion(int argc, char **argv) {
   static const struct { const char *shell, *text; } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};

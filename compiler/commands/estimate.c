@@ -92,7 +92,10 @@ nxc_own_estimate nxc_own_estimate_make(const nxc_estimate_request *asked, const 
   own.system = name;
   if (nxc_training_read(own.compiled.settings, obstacles, &own.training))
     nxc_own_estimate_sizes(&own, asked, arena);
-  else own.lacks = nxc_sink_finding(obstacles, 0)->message;
+  else {
+    own.lacks = nxc_sink_finding(obstacles, 0)->message;
+    own.remedy = nxc_sink_finding(obstacles, 0)->fix;
+  }
   return own;
 }
 
@@ -154,10 +157,17 @@ static void judge(nxc_own_advice *advice, const nxc_settings *settings, const nx
 }
 
 /* What the file gives is not assumed, whatever --assume says of it. */
-static void tell_unused(const nxc_estimate_request *asked, const nxc_settings *settings, nxc_arena *arena,
+static void tell_unused(const nxc_estimate_request *asked, const nxc_own_estimate *own, nxc_arena *arena,
                         nxc_sink *sink) {
+  const nxc_settings *settings = own->compiled.settings;
   for (size_t i = 0; i < asked->n_assumptions && settings != NULL; i++) {
     const nxc_assumption *one = &asked->assumptions[i];
+    if (one->setting == NXC_ASSUMES_MODEL) {
+      if (own->assumed.model == NULL)
+        nxc_report(sink, "NX3112", NXC_SEVERITY_WARNING, (nxc_span){0}, "leave it out",
+                   "--assume model=%s does not count: the configuration gives the model", one->value);
+      continue;
+    }
     const char *path = nxc_setting_path(one->setting);
     if (!nxc_has(settings, one->setting)) continue;
     if (nxc_settings_from(settings, one->setting)->kind == NXC_FROM_ASSUMED) continue;
@@ -176,7 +186,7 @@ nxc_estimate nxc_estimate_make(const nxc_estimate_request *asked, const nxc_requ
       .asked = asked, .request = request, .own = &estimate.own, .arena = arena, .scratch = nxc_arena_new()};
   if (!asked->nxrun_alone) {
     estimate.own = nxc_own_estimate_make(asked, request, arena);
-    tell_unused(asked, estimate.own.compiled.settings, arena, sink);
+    tell_unused(asked, &estimate.own, arena, sink);
   }
   judge(&advice, settings, plan, obstacles, sink, &estimate);
   nxc_arena_free(advice.scratch);

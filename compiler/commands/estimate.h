@@ -31,6 +31,7 @@ typedef struct nxc_estimate_request {
 typedef struct nxc_own_estimate {
   const char *system; /* NULL: none is known */
   const char *lacks;  /* what would have to be told, or NULL */
+  const char *remedy; /* how, or NULL */
   nxc_assumed assumed;
   nxc_compiled compiled; /* with what is assumed */
   nxc_sink *findings;    /* about it */

@@ -244,6 +244,7 @@ void nxc_plan_print_estimate(const nxc_plan_report *r, FILE *out) {
   for (int i = 0; i < N_COLUMNS; i++) print_time(r, &columns[i], out);
   if (own->lacks != NULL)
     paragraph(r, own->system, nxc_arena_printf(r->arena, "is not estimated: %s", own->lacks), out);
+  if (own->lacks != NULL && own->remedy != NULL) paragraph(r, "fix", own->remedy, out);
 }
 
 /* ---- what is set

@@ -13,6 +13,7 @@ typedef struct attempt {
   nxc_assumption items[MOST_ASSUMPTIONS];
   const char *model;
   nxc_span model_at;
+  const char *told; /* the user's own name of the model, or NULL */
 } attempt;
 
 /* A compilation with what has been assumed so far. */
@@ -77,8 +78,10 @@ static const nxc_known_model *find_shape(const char *text, const nxc_settings *s
 
 /* By an option's value, whose place `at` becomes, then by what the run is called; by the name of the file
  * where the options name none. */
-static const nxc_known_model *find_model(const nxc_compiled *compiled, const char *file, nxc_span *at) {
+static const nxc_known_model *find_model(const attempt *a, const nxc_compiled *compiled, nxc_span *at) {
   static const char *const kinds[] = {"model", "title"};
+  const char *file = a->request.file;
+  if (a->told != NULL) return nxc_known_model_in(a->told, 0, 0);
   const nxc_known_model *model = NULL;
   bool other = false;
   const char *text;
@@ -95,7 +98,7 @@ static const nxc_known_model *find_model(const nxc_compiled *compiled, const cha
 
 static bool assume_model(attempt *a, const nxc_compiled *compiled) {
   bool reads = compiled->binding->model_dialect != NULL && !compiled->binding->has_model_config;
-  const nxc_known_model *model = reads ? find_model(compiled, a->request.file, &a->model_at) : NULL;
+  const nxc_known_model *model = reads ? find_model(a, compiled, &a->model_at) : NULL;
   if (model == NULL) return false;
   a->request.model_text = nxc_source_new(a->arena, model->name, model->config, strlen(model->config));
   a->request.model_assumed = true;
@@ -131,7 +134,7 @@ static bool assume_vocab(attempt *a, const nxc_compiled *compiled) {
   if (assume_tokenizer(a, compiled, true, false)) return true;
   bool known_shape = nxc_has(compiled->settings, NX_SETTING_MODEL_LAYERS);
   nxc_span at;
-  const nxc_known_model *model = known_shape ? find_model(compiled, a->request.file, &at) : NULL;
+  const nxc_known_model *model = known_shape ? find_model(a, compiled, &at) : NULL;
   if (model != NULL && model->vocab != 0) return assume_vocab_of(a, model->vocab, false, model->name);
   return assume_tokenizer(a, compiled, true, true) || assume_tokenizer(a, compiled, false, false) ||
          assume_tokenizer(a, compiled, false, true) ||
@@ -296,7 +299,10 @@ bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_
   attempt *a = nxc_arena_alloc(arena, sizeof *a); /* what is compiled points into it */
   *a = (attempt){.arena = arena, .request = *request};
   a->request.assumptions = a->items;
-  for (size_t i = 0; i < n_given; i++) assume(a, given[i].setting, given[i].value, given[i].why);
+  for (size_t i = 0; i < n_given; i++) {
+    if (given[i].setting == NXC_ASSUMES_MODEL) a->told = given[i].value;
+    else assume(a, given[i].setting, given[i].value, given[i].why);
+  }
   trial t = compile(a);
   while (assume_next(a, &t)) t = compile(a);
   bool defaults = a->request.assumes_defaults && !request->assumes_defaults;

@@ -18,6 +18,9 @@ typedef struct nxc_assumed {
   nxc_request request; /* with all of it, to be compiled again */
 } nxc_assumed;
 
+/* In the place of a setting: the value names a well-known model, whose shape is taken. */
+#define NXC_ASSUMES_MODEL NX_N_SETTINGS
+
 /* As nxc_compile_settings; `given` are the user's own assumptions (--assume), which count before ours. */
 bool nxc_assume_compile(nxc_arena *arena, const nxc_request *request, const nxc_assumption *given,
                         size_t n_given, nxc_sink *sink, nxc_compiled *compiled, nxc_assumed *assumed);

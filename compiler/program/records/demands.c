@@ -61,7 +61,8 @@ static void report_model(const nxc_settings *s, nxc_sink *sink, const nxc_settin
     size_t n_bytes = strlen(missed);
     bool is_file = n_bytes > 5 && strcmp(missed + n_bytes - 5, ".json") == 0;
     nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0},
-               "give the model's config.json: --model-config FILE",
+               "give the model's config.json: --model-config FILE; for an estimate alone --assume model=NAME "
+               "takes a model that is known",
                "the model is unknown, and a plan needs it: %s%s is not here",
                is_file ? "" : "the config.json of ", missed);
     return;

@@ -139,6 +139,13 @@ if command -v fish >/dev/null; then
 else
   skip 'completion: fish' 'this shell is not here'
 fi
+complete_in_bash() { # in a file: the line of a shell has its own functions
+  PATH=$work/bin:$PATH bash -c 'compopt() { : ; }; source ./completion.bash
+    for line; do COMP_WORDS=($line) COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=() && _nxcfg && echo "${COMPREPLY[@]}"; done' bash "$@"
+}
+complete_in_bash 'nxcfg val' 'nxcfg validate --stat' 'nxcfg explain mesh.tens' 'nxcfg convert a.yaml --to ne' \
+  'nxcfg plan a.yaml --why mesh.tens' 'nxcfg tune a.yaml --machine h' 'nxcfg plan a.yaml --assume mesh.wor' 'nxcfg machines tpu-v4' >printed 2>&1
+expect 'completion: bash' 'validate' '--statistics' 'mesh.tensor' 'neox' 'h100 h100-4' 'mesh.world' 'tpu-v4' '!bash:' '!head'
 # compadd takes words only where zsh completes a line; here it prints those that go on as the line does.
 complete_in_zsh() {
   PATH=$work/bin:$PATH zsh -f -c 'compdef() { : }; _files() { : }; source ./completion.zsh
