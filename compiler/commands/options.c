@@ -189,6 +189,8 @@ static bool parse_all(parsing *p, int argc, char **argv, const nxc_extra_option 
   nxc_texts *rest = &p->options->files, words = {0};
   for (int i = 0; i < argc; i++) {
     const char *argument = argv[i], *value = NULL;
+    if (argument[0] == '\0' && rest == &p->options->files)
+      return complain(p, "the name of a file is empty", "(is a variable of the shell not set?)");
     if (only_files || argument[0] != '-' || argument[1] == '\0') {
       append(p->arena, !only_files && is_override(p, argument) ? &p->options->overrides : rest, argument);
       continue;

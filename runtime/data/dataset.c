@@ -30,10 +30,13 @@ uint64_t nxr_dataset_border(const nxr_dataset *dataset, uint64_t document) {
   return load_u64(dataset->borders + 8 * document);
 }
 
+/* Behind what is said of damage. */
+#define REMEDY "; copy both of its files again, or make them anew (nxdata build)"
+
 static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *fault) {
   const uint8_t *index = dataset->index;
   if (dataset->n_index_bytes < HEADER_BYTES || memcmp(index, "MMIDIDX\0\0", 9) != 0)
-    return nxr_fault_set(fault, "%s is not the index of a dataset", path);
+    return nxr_fault_set(fault, "%s is not the index of a dataset: nxdata build makes one", path);
   if (load_u64(index + 9) != 1)
     return nxr_fault_set(fault, "%s has version %llu of the index format, not 1", path,
                          (unsigned long long)load_u64(index + 9));
@@ -48,7 +51,7 @@ static bool check_header(nxr_dataset *dataset, const char *path, nxr_fault *faul
       12 * n_sequences + 8 * n_borders != room)
     return nxr_fault_set(fault,
                          "%s is cut short or damaged: %llu sequences and %llu borders do not make its %llu "
-                         "bytes",
+                         "bytes" REMEDY,
                          path, (unsigned long long)n_sequences, (unsigned long long)n_borders,
                          (unsigned long long)dataset->n_index_bytes);
   dataset->n_sequences = n_sequences;
@@ -76,7 +79,7 @@ static bool check_contents(nxr_dataset *dataset, const char *path, nxr_fault *fa
         n_bytes > dataset->data.n_bytes - at)
       return nxr_fault_set(fault,
                            "%s is damaged, or its .bin file is cut short: sequence %llu ends at byte %llu of "
-                           "%llu",
+                           "%llu" REMEDY,
                            path, (unsigned long long)sequence, (unsigned long long)(at + n_bytes),
                            (unsigned long long)dataset->data.n_bytes);
     dataset->n_tokens += load_size(dataset, sequence);
@@ -87,7 +90,7 @@ static bool check_contents(nxr_dataset *dataset, const char *path, nxr_fault *fa
     bool last = document == dataset->n_documents;
     if (border < before || border > dataset->n_sequences || (document == 0 && border != 0) ||
         (last && border != dataset->n_sequences))
-      return nxr_fault_set(fault, "%s is damaged: document %llu begins at sequence %llu of %llu", path,
+      return nxr_fault_set(fault, "%s is damaged: document %llu begins at sequence %llu of %llu" REMEDY, path,
                            (unsigned long long)document, (unsigned long long)border,
                            (unsigned long long)dataset->n_sequences);
   }

@@ -22,11 +22,11 @@ expect 'a text that begins with a dash' 0 'tokens  *3$' \
 printf x >>three.bin
 expect 'bytes that nothing uses are said' 0 'unused  *1 bytes' "$nxdata" check three
 head -c 5 text.bin >three.bin
-expect 'truncated data' 1 'cut short' "$nxdata" check three
+expect 'truncated data' 1 'cut short: .*; copy both of its files again' "$nxdata" check three
 head -c 40 text.idx >three.idx
-expect 'truncated index' 1 'cut short or damaged' "$nxdata" info three
+expect 'truncated index' 1 'cut short or damaged: .*nxdata build' "$nxdata" info three
 printf 'no index at all, but a text that someone gave this name' >three.idx
-expect 'another file' 1 'is not the index of a dataset' "$nxdata" check three
+expect 'another file' 1 'is not the index of a dataset: nxdata build makes one' "$nxdata" check three
 rm text.bin
 expect 'half of a dataset' 1 'text.bin: No such file' "$nxdata" check text
 

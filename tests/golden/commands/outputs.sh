@@ -87,6 +87,10 @@ result "a converted configuration is replaced by another" $?
 sed -n 1p "$work/other" | grep -q "^# neox, converted"
 result "--force replaces what is there" $?
 
+"$nxcfg" plan "" -o "$work/none" >/dev/null 2>"$work/message"
+[ $? = 2 ] && grep -q "the name of a file is empty" "$work/message" && [ ! -e "$work/none" ]
+result "a variable of the shell that is not set" $?
+
 # A name may hold whatever a terminal or a shell would obey.
 odd=$(printf 'odd\n\033[31mname')
 cp $file "$work/$odd.yaml"
