@@ -52,6 +52,8 @@ printf '{"phase":"\\u001b[2J","host":"\\u202eh","waits":"w\\u0007","step":5,"ste
 expect 'a status that a terminal would obey' 0 '^phase       ?\[2J$' "$nxrun" status each
 grep -q 'on ?h$' out && grep -q '^waits       w?$' out
 report 'in none of its texts' $?
+printf '{"phase":"training","step":5,"steps":9000000000,"time":9e9,"seconds_per_step":1e300}' >each/status.json
+expect 'a time that no number tells' 0 '^left        277777777777:46:40$' "$nxrun" status each
 printf '{"phase":"training","host":"%s","step":5,"steps":9,"time":%s}' "$(hostname)" "$(date +%s)" >each/status.json
 expect 'a run whose program was killed' 0 'gone        it ended while it was training' "$nxrun" status each
 flock each/lock "$nxrun" status each >out && grep -q 'training, and its program runs$' out && ! grep -q gone out
