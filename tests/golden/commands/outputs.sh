@@ -48,6 +48,7 @@ if command -v script >/dev/null; then
   narrow "an excerpt behind a long comment" "cd $work && $nxcfg validate --dialect nx far.yaml"
   narrow "a long head in colours" "$nxcfg validate --dialect nxdt /dev/null"
   narrow "notes" "$nxcfg validate --notes ../../../conf/nxdt/llama-7b.yaml"
+  narrow "rules that lack something" "$nxcfg validate --notes ../validate/files/bits_unquoted.yaml"
   narrow "a difference" "$nxcfg diff ../../../conf/megatron/llama-405b.sh ../../../conf/megatron/quickstart.sh"
   narrow "a list of options" "$nxcfg explain trainer"
   narrow "what another system cannot say" "$nxcfg convert ../../../conf/nxdt/llama-7b.yaml --to megatron -o $work/narrow.sh"
