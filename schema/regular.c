@@ -24,7 +24,8 @@ json_t *nx_json_read(const char *path, size_t flags, json_error_t *error) {
   FILE *file = nx_regular_open(path);
   if (error != NULL) {
     *error = (json_error_t){0};
-    if (file == NULL) snprintf(error->text, sizeof error->text, "%s", errno == EINVAL ? "it is no file" : strerror(errno));
+    const char *why = errno == EINVAL ? "it is no file" : strerror(errno);
+    if (file == NULL) snprintf(error->text, sizeof error->text, "%s", why);
   }
   json_t *root = file ? json_loadf(file, flags, error) : NULL;
   if (file != NULL) fclose(file);

@@ -40,7 +40,8 @@ static bool read_one(nxc_arena *arena, const char *command, const char *text, nx
   const char *assignment = text + (strncmp(text, "nx:", 3) == 0 ? 3 : 0);
   size_t n_path = strcspn(assignment, "=");
   if (n_path == 0 || assignment[n_path] == '\0') {
-    fprintf(stderr, "nxcfg %s: --assume takes SETTING=VALUE, as model.vocab=50257, model=NAME, or none, not %s\n",
+    fprintf(stderr,
+            "nxcfg %s: --assume takes SETTING=VALUE, as model.vocab=50257, model=NAME, or none, not %s\n",
             command, text);
     return false;
   }

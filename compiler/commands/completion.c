@@ -34,7 +34,8 @@ static const char bash[] =
     "  fi\n"
     "  case $before in\n"
     "    --dialect|--to) COMPREPLY=($(compgen -W \"nx nxdt megatron neox xorl\" -- \"$word\")); return ;;\n"
-    "    --set|--at|--why|--assume) COMPREPLY=($(compgen -W \"$(nxcfg explain --names)\" -- \"$word\")); return ;;\n"
+    "    --set|--at|--why|--assume) COMPREPLY=($(compgen -W \"$(nxcfg explain --names)\" -- \"$word\")); "
+    "return ;;\n"
     "    --machine) COMPREPLY=($(compgen -f -W \"$(" MACHINES ")\" -- \"$word\")); return ;;\n"
     "  esac\n"
     "  case $command:$word in\n"
@@ -93,7 +94,8 @@ static const char fish[] =
     "complete -c nxcfg -n 'contains -- schema (__nxcfg_command)' -f -a 'nx nxdt megatron neox xorl'\n"
     "complete -c nxcfg -n 'contains -- completion (__nxcfg_command)' -f -a 'bash zsh fish'\n"
     "complete -c nxcfg -n 'contains -- (__nxcfg_before) --dialect --to' -f -a 'nx nxdt megatron neox xorl'\n"
-    "complete -c nxcfg -n 'contains -- (__nxcfg_before) --set --at --why --assume' -f -a '(nxcfg explain --names)'\n"
+    "complete -c nxcfg -n 'contains -- (__nxcfg_before) --set --at --why --assume' -f "
+    "-a '(nxcfg explain --names)'\n"
     "complete -c nxcfg -n 'contains -- (__nxcfg_before) --machine' -a '(nxcfg machines | sed -nE \"s/^([^ "
     "]+) +[0-9]+ GiB .*/\\\\1/p\")'\n";
 

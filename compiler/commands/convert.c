@@ -46,9 +46,9 @@ static const char *file_of(const job *j) {
 
 static void report(const job *j, const nxc_conversion *conversion) {
   const char *file = file_of(j) ? file_of(j) : "arguments";
-  fprintf(stderr, "%s: %s%s%s: %zu settings said, %zu not%s\n", nxc_characters_shown(j->arena, file), conversion->dialect,
-          conversion->version ? "@" : "", conversion->version ? conversion->version : "", conversion->n_said,
-          conversion->n_unsaid, conversion->n_unsaid ? ":" : "");
+  fprintf(stderr, "%s: %s%s%s: %zu settings said, %zu not%s\n", nxc_characters_shown(j->arena, file),
+          conversion->dialect, conversion->version ? "@" : "", conversion->version ? conversion->version : "",
+          conversion->n_said, conversion->n_unsaid, conversion->n_unsaid ? ":" : "");
   for (size_t i = 0; i < conversion->n_unsaid; i++)
     nxc_print_filled(stderr, 4, "  ", 0, nxc_unsaid_show(j->arena, &conversion->unsaid[i]), "");
   if (*conversion->filled != '\0') {

@@ -85,7 +85,8 @@ static void print_skipped(const nxc_judged *v) {
                                 rules->n_skipped == 1 ? "" : "s", *names ? "; unknown: " : "", names));
   for (size_t i = 0; v->standard->options->notes && i < rules->n_skipped; i++) {
     const nxc_skipped_rule *skipped = &rules->skipped[i];
-    const char *id = skipped->rule->id, *text = nxc_arena_printf(v->arena, "%s needs %s", id, skipped->missing);
+    const char *id = skipped->rule->id;
+    const char *text = nxc_arena_printf(v->arena, "%s needs %s", id, skipped->missing);
     if (skipped->failure) text = nxc_arena_printf(v->arena, "%s cannot be judged: %s", id, skipped->failure);
     nxc_print_filled(stdout, 6, "    ", 0, text, "");
   }

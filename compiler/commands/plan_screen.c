@@ -345,8 +345,9 @@ void nxc_plan_print_end(const nxc_plan_report *r, FILE *out) {
     fprintf(out, "plan_id %s\n", id);
   }
   if (r->estimate->limit_bytes > 0 && !r->estimate->memory_judged) fputs("memory is not judged\n", out);
-  if (r->written != NULL) 
-    fprintf(out, "wrote %s, %" PRIu64 " bytes\n", nxc_characters_shown(r->arena, r->written), r->plan->n_bytes);
+  if (r->written != NULL)
+    fprintf(out, "wrote %s, %" PRIu64 " bytes\n", nxc_characters_shown(r->arena, r->written),
+            r->plan->n_bytes);
 }
 
 void nxc_plan_print_screen(const nxc_plan_report *r, FILE *out) {

@@ -115,7 +115,7 @@ static bool is_here(const char *host) {
 }
 
 static void print_left(double seconds) {
-  unsigned long long left = seconds < 1e15 ? (unsigned long long)seconds : 1000000000000000; /* or no number */
+  unsigned long long left = seconds < 1e15 ? (unsigned long long)seconds : 1000000000000000;
   printf("left        %llu:%02llu:%02llu\n", left / 3600, left / 60 % 60, left % 60);
 }
 
