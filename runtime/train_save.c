@@ -17,7 +17,8 @@ static uint64_t newest(const nxr_training *run) {
 }
 
 void nxr_tell(nxr_training *run, const char *phase, const char *event) {
-  const nxr_progress_state state = {.step = run->done, .saved = newest(run), .loss = run->loss, .phase = phase};
+  const nxr_progress_state state = {
+      .step = run->done, .saved = newest(run), .loss = run->loss, .phase = phase};
   nxr_progress_write(&run->progress, &state, event != NULL);
   if (event) nxr_progress_log(&run->progress, &state, event);
 }
@@ -58,8 +59,8 @@ static void explain_unsaved(const nxr_training *run) {
               done, kept);
   else
     nxr_print(stderr,
-              "nxrun: the run ends at step %llu, which is not saved (checkpoint.on_failure), nor was any before "
-              "it\n",
+              "nxrun: the run ends at step %llu, which is not saved (checkpoint.on_failure), nor was any "
+              "before it\n",
               done);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run while it trains or evaluates: train_begin.c brings it to its first step, train.c through all, and
- * train_save.c saves it. */
+/* A run while it trains or evaluates: train_begin.c brings it to its first step, train.c through all,
+ * train_metrics.c reports them and train_save.c saves it. */
 #ifndef NXR_TRAINING_H
 #define NXR_TRAINING_H
 
@@ -73,6 +73,11 @@ bool nxr_saves_step(nxr_training *run, bool asked);
 bool nxr_saves_end(nxr_training *run);
 /* Has what is under way come to its end. */
 bool nxr_saves_finish(nxr_training *run);
+
+/* Where the metrics go to. */
+bool nxr_metrics_begin(nxr_training *run);
+/* The step that is just done, in so many seconds. */
+void nxr_metrics_step(nxr_training *run, const nxr_numbers *numbers, double seconds);
 
 /* Says to who looks from outside what the run is about; an event is also a line of progress.txt. */
 void nxr_tell(nxr_training *run, const char *phase, const char *event);

@@ -97,7 +97,8 @@ static void print_text(const nxc_diff *c) {
       first = false;
       const nxc_compared_value *a = &d->values[0], *b = &d->values[1];
       const char *label = nxc_arena_printf(c->arena, "  %-28s ", nxc_characters_shown(c->arena, d->path));
-      nxc_print_filled(stdout, 4, label, 0, nxc_arena_printf(c->arena, "%s -> %s", shown(c, a), shown(c, b)), "");
+      const char *values = nxc_arena_printf(c->arena, "%s -> %s", shown(c, a), shown(c, b));
+      nxc_print_filled(stdout, 4, label, 0, values, "");
       print_sources(c, shown_from(c, a), shown_from(c, b));
     }
   }

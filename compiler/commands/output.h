@@ -17,8 +17,8 @@ bool nxc_output_write(nxc_arena *arena, const char *command, const char *path, c
 /* False, with a message, where the path is one of the files that the command reads. */
 bool nxc_output_spares(const char *command, const char *path, const nxc_texts *inputs);
 
-/* What a command writes, and replaces: its like, and nothing else that has content. Those from CONVERTED on have a
- * --force; a TEXT has nothing that tells it from another's. */
+/* What a command writes, and replaces: its like, and nothing else that has content. Those from CONVERTED on
+ * have a --force; a TEXT has nothing that tells it from another's. */
 typedef enum nxc_output_kind {
   NXC_OUTPUT_PLAN,
   NXC_OUTPUT_PICTURE,

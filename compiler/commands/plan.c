@@ -126,46 +126,6 @@ static bool make_page(const job *j, const nxc_plan_report *r) {
   return good;
 }
 
-static bool draw_rate(const job *j, const nxc_training *training) {
-  char *picture = NULL;
-  size_t n_bytes = 0;
-  FILE *out = open_memstream(&picture, &n_bytes);
-  bool good = out != NULL && nxc_rate_draw(training, out);
-  if (out != NULL && fclose(out) != 0) good = false;
-  if (!good) fputs("nxcfg plan: out of memory\n", stderr);
-  good = good && nxc_output_write(j->arena, "plan", j->svg, picture, n_bytes);
-  free(picture);
-  return good;
-}
-
-/* One option may set several of them. */
-static bool lacks_rate(const nxc_settings *settings, const nxc_setting_id *ids, size_t n) {
-  enum { NAMED = 4 };
-  const char *last = "";
-  size_t n_named = 0;
-  fputs("nxcfg plan: the learning rate is not known: it needs ", stderr);
-  for (size_t i = 0; i < n && n_named < NAMED; i++) {
-    const char *name = nxc_setting_name_in_dialect(settings, ids[i]);
-    if (strcmp(name, last) != 0) fprintf(stderr, "%s%s", n_named++ ? ", " : "", name);
-    last = name;
-  }
-  fputs(n > NAMED ? " and others\n" : n > 0 ? "\n" : "a step at least\n", stderr);
-  return false;
-}
-
-/* What --lr and --svg ask for: of a model that is not known, too. */
-static bool show_rate(const job *j) {
-  nxc_training training;
-  nxc_setting_id missing[NX_N_SETTINGS];
-  const nxc_settings *settings = j->compiled.settings;
-  size_t n = nxc_training_read_rate(settings, &training, missing);
-  if (n > 0 || training.rate.n_segments == 0 || training.rate.max_steps < 1)
-    return lacks_rate(settings, missing, n);
-  if (j->svg != NULL && !draw_rate(j, &training)) return false;
-  if (j->rate) nxc_rate_print(&training, stdout);
-  return true;
-}
-
 static void take_errors(const nxc_sink *from, nxc_sink *to) {
   for (size_t i = 0; i < nxc_sink_n_findings(from); i++)
     if (nxc_sink_finding(from, i)->severity == NXC_SEVERITY_ERROR)
@@ -221,7 +181,8 @@ static int plan_settings(job *j, const char *file) {
     r.written = j->output;
   }
   if (j->html != NULL && good && !make_page(j, &r)) return NXC_EXIT_USAGE;
-  if ((j->rate || j->svg != NULL) && status == NXC_EXIT_GOOD && !show_rate(j))
+  bool rates = (j->rate || j->svg != NULL) && status == NXC_EXIT_GOOD;
+  if (rates && !nxc_rate_show(j->arena, j->compiled.settings, j->rate, j->svg))
     return NXC_EXIT_USAGE;
   if (!j->rate || status != NXC_EXIT_GOOD) report(j, &r);
   if (has_finding(j->sink, "NX3900") || has_finding(obstacles, "NX3900")) return NXC_EXIT_INTERNAL;

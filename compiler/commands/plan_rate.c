@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/plan_rate.h"
 
+#include "compiler/commands/output.h"
+#include "compiler/program/records/training.h"
 #include "compiler/show/plan_dump.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { N_LINES = 40, BAR = 40, POINTS = 1000, WIDTH = 1000, HEIGHT = 300, LEFT = 80, TOP = 30, BELOW = 50 };
 
@@ -28,7 +34,7 @@ static int64_t next_shown(const nxc_training *t, int64_t step, int64_t every) {
   return next > last && step < last ? last : next;
 }
 
-void nxc_rate_print(const nxc_training *t, FILE *out) {
+static void print(const nxc_training *t, FILE *out) {
   int64_t n_steps = t->rate.max_steps, every = n_steps > N_LINES ? (n_steps + N_LINES - 1) / N_LINES : 1;
   double top = most(t);
   fprintf(out, "%10s  learning rate\n", "step");
@@ -54,7 +60,7 @@ static void draw_ticks(double top, double last, FILE *out) {
   }
 }
 
-bool nxc_rate_draw(const nxc_training *t, FILE *out) {
+static bool draw_curve(const nxc_training *t, FILE *out) {
   double top = most(t), last = (double)(t->rate.max_steps - 1);
   fprintf(
       out,
@@ -79,4 +85,42 @@ bool nxc_rate_draw(const nxc_training *t, FILE *out) {
   if (top > 0 && last >= 10) draw_ticks(top, last, out);
   fputs("</svg>\n", out);
   return ferror(out) == 0;
+}
+
+static bool draw(nxc_arena *arena, const nxc_training *training, const char *file) {
+  char *picture = NULL;
+  size_t n_bytes = 0;
+  FILE *out = open_memstream(&picture, &n_bytes);
+  bool good = out != NULL && draw_curve(training, out);
+  if (out != NULL && fclose(out) != 0) good = false;
+  if (!good) fputs("nxcfg plan: out of memory\n", stderr);
+  good = good && nxc_output_write(arena, "plan", file, picture, n_bytes);
+  free(picture);
+  return good;
+}
+
+/* One option may set several of them. */
+static bool lacks(const nxc_settings *settings, const nxc_setting_id *ids, size_t n) {
+  enum { NAMED = 4 };
+  const char *last = "";
+  size_t n_named = 0;
+  fputs("nxcfg plan: the learning rate is not known: it needs ", stderr);
+  for (size_t i = 0; i < n && n_named < NAMED; i++) {
+    const char *name = nxc_setting_name_in_dialect(settings, ids[i]);
+    if (strcmp(name, last) != 0) fprintf(stderr, "%s%s", n_named++ ? ", " : "", name);
+    last = name;
+  }
+  fputs(n > NAMED ? " and others\n" : n > 0 ? "\n" : "a step at least\n", stderr);
+  return false;
+}
+
+bool nxc_rate_show(nxc_arena *arena, const nxc_settings *settings, bool prints, const char *svg) {
+  nxc_training training;
+  nxc_setting_id missing[NX_N_SETTINGS];
+  size_t n = nxc_training_read_rate(settings, &training, missing);
+  bool known = n == 0 && training.rate.n_segments > 0 && training.rate.max_steps > 0;
+  if (!known) return lacks(settings, missing, n);
+  if (svg != NULL && !draw(arena, &training, svg)) return false;
+  if (prints) print(&training, stdout);
+  return true;
 }

@@ -3,14 +3,13 @@
 #ifndef NXC_PLAN_RATE_H
 #define NXC_PLAN_RATE_H
 
-#include "compiler/program/records/training.h"
+#include "compiler/settings/settings.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
-/* A line for each of some steps, among them the first, the last and those at which the shape changes. */
-void nxc_rate_print(const nxc_training *training, FILE *out);
-/* The curve as SVG; false where it could not be written. */
-bool nxc_rate_draw(const nxc_training *training, FILE *out);
+/* Prints a line for each of some steps, among them the first, the last and those at which the shape changes;
+ * draws the curve where `svg` (NULL: nowhere) says. Of a model that is not known, too. False, with why on
+ * stderr, where the rate is not known or the picture could not be written. */
+bool nxc_rate_show(nxc_arena *arena, const nxc_settings *settings, bool prints, const char *svg);
 
 #endif

@@ -206,7 +206,8 @@ static void print_whole(const nxc_plan_report *r, const nxc_column *column, FILE
   double tokens = (double)nxc_batch_samples_before(&t->batch, steps) * (double)t->model.sequence;
   double seconds = tokens / column->tokens_per_s;
   double hours = seconds / 3600 * t->layout.world;
-  fprintf(out, "  training   %s, %s tokens, ", show_duration(r->arena, seconds), nxc_in_words(r->arena, tokens));
+  fprintf(out, "  training   %s, %s tokens, ", show_duration(r->arena, seconds),
+          nxc_in_words(r->arena, tokens));
   fprintf(out, "%s device-hours\n", nxc_in_words(r->arena, hours));
 }
 

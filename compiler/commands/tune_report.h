@@ -15,7 +15,7 @@ typedef struct nxc_tune_report {
   const nxc_tune_request *request;
   const nxc_tune_result *result;
   const char *written; /* where the best was written; NULL: nowhere */
-  const char *assuming; /* the options with which a plan of that assumes what was assumed here; "": by itself */
+  const char *assuming; /* options with which a plan of that assumes what was assumed here; "": by itself */
 } nxc_tune_report;
 
 void nxc_tune_print(const nxc_tune_report *report, FILE *out);

@@ -102,8 +102,9 @@ static void print_note(const nxc_finding *finding, bool colour, FILE *out) {
   if (finding->fix != NULL) fprintf(whole, "; %s", finding->fix);
   if (fclose(whole) == 0) {
     size_t n_seen = strlen(finding->id) + strlen("note[] ");
-    size_t n_label = (size_t)snprintf(label, sizeof label, "%snote[%s]%s ", colour ? colour_of[NXC_SEVERITY_NOTE] : "",
-                                      finding->id, colour ? plain : "");
+    size_t n_label =
+        (size_t)snprintf(label, sizeof label, "%snote[%s]%s ", colour ? colour_of[NXC_SEVERITY_NOTE] : "",
+                         finding->id, colour ? plain : "");
     nxc_print_filled(out, 2, label, n_label - n_seen, text, "");
   }
   free(text);

@@ -276,8 +276,8 @@ void nxc_dump_summary(const nx_plan *plan, FILE *out) {
   if (run->adapter_config) fputs(", ", out), nxc_print_quantity(out, (double)run->n_trained, " of adapters");
   fprintf(out, "\nstep        %u sequences of %u tokens, ", run->global_batch, run->sequence);
   nxc_print_quantity(out, run->flops_per_step, "FLOP");
-  fprintf(out, "\n            %u micro-batch%s of %u on each of %u data-parallel rank%s\n", run->n_micro_batches,
-          run->n_micro_batches == 1 ? "" : "es", run->micro_batch, run->data_size,
+  fprintf(out, "\n            %u micro-batch%s of %u on each of %u data-parallel rank%s\n",
+          run->n_micro_batches, run->n_micro_batches == 1 ? "" : "es", run->micro_batch, run->data_size,
           run->data_size == 1 ? "" : "s");
   dump_parameter_groups(plan, out);
   fprintf(out, "training    %" PRIu64 " steps, ", run->n_steps);

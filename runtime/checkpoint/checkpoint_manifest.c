@@ -179,7 +179,8 @@ static json_t *load(const char *folder, nxr_fault *fault) {
   snprintf(path, sizeof path, "%s/manifest.json", folder);
   nxr_mapping file;
   if (!nxr_mapping_open(path, &file, fault)) return NULL;
-  json_t *read = json_loadb(file.n_bytes ? (const char *)file.bytes : "", file.n_bytes, JSON_REJECT_DUPLICATES, &error);
+  const char *text = file.n_bytes ? (const char *)file.bytes : "";
+  json_t *read = json_loadb(text, file.n_bytes, JSON_REJECT_DUPLICATES, &error);
   nxr_mapping_close(&file);
   if (read == NULL) return nxr_fault_set(fault, "manifest.json is damaged: %s", error.text), NULL;
   const char *format = json_string_value(json_object_get(read, "format"));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cable between two network namespaces that delays and loses packets, and carries so many bits a second
  * each way, for kernels without netem: two TUN devices, named `cable`, between which this program carries
- * what it reads. SIGUSR1 cuts it for good. Where nothing is lost the devices take up to 64 KiB at once, without sums, as
- * cards do that cut and sum themselves: else the hosts' cores, which also run this program, would do the cards' work.
+ * what it reads. SIGUSR1 cuts it for good. Where nothing is lost the devices take up to 64 KiB at once,
+ * without sums, as cards do that cut and sum themselves: else the hosts' cores, which also run this program,
+ * would do the cards' work.
  *
  * usage: link NAMESPACE NAMESPACE DELAY_MS LOST_OF_1000 [MBIT_PER_S]
  * Ends with 77 where no such device can be made. The loss is the same in every run. */

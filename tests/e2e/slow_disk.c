@@ -2,8 +2,9 @@
 /* A disk that stands still before the file NX_SLOW_UNTIL is there, for the ranks in NX_SLOW_RANKS ("01"):
  * nothing is written for good where the name has NX_SLOW_PART in it, and nothing comes of what is mapped
  * where it has NX_STUCK_PART; of that, where NX_STUCK_WHEN names a file, from when it is there. Who waits for
- * a write has page faults meanwhile, as one that still copies. Or one that has a quota, which the call NX_QUOTA_AT says
- * (pwrite; fsync, as NFS does), of what has NX_SLOW_PART in its name. Loaded before a program (LD_PRELOAD). */
+ * a write has page faults meanwhile, as one that still copies. Or one that has a quota, which the call
+ * NX_QUOTA_AT says (pwrite; fsync, as NFS does), of what has NX_SLOW_PART in its name. Loaded before a
+ * program (LD_PRELOAD). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

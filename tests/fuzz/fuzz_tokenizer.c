@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Takes any bytes for a tokenizer's file: it is refused with a message, or it encodes texts to ids that it
- * has, and decodes them. One of the texts is the file's own end. Behind "VM" come the bytes of a vocabulary, as two
- * bytes say how many, and those of its merges. */
+ * has, and decodes them. One of the texts is the file's own end. Behind "VM" come the bytes of a vocabulary,
+ * as two bytes say how many, and those of its merges. */
 #include "tests/fuzz/replay.h"
 #include "tokenizer/tokenizer.h"
 

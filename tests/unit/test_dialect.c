@@ -40,7 +40,8 @@ static void test_initial_weights(void **state) {
     trial_begin(&t, with(rows[i].line, rows[i].by));
     trial_run(&t);
     assert_int_equal(nxc_number_or(t.out.settings, NX_SETTING_MOE_ROUTER_INIT_GAIN, 0) > 0, rows[i].router);
-    assert_int_equal(nxc_number_or(t.out.settings, NX_SETTING_MODEL_POSITION_INIT_STD, 0) > 0, rows[i].positions);
+    assert_int_equal(nxc_number_or(t.out.settings, NX_SETTING_MODEL_POSITION_INIT_STD, 0) > 0,
+                     rows[i].positions);
     trial_end(&t);
   }
 }

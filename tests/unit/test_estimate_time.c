@@ -125,7 +125,8 @@ static void test_joined(void **unused) {
   double copies = spent("megatron", "h100", JOINED "[copies]", NXC_SPENT_POINTWISE);
   timed sorted = time_of("megatron", "h100", JOINED "[copies,sorting]");
   const nxc_sizes z = sorted.e.sizes;
-  double all_rows = z.tokens * z.top_k * z.layers * z.micro_batches, row = 2 * 1.25 * 2.7 / 2.95e12 * all_rows;
+  double all_rows = z.tokens * z.top_k * z.layers * z.micro_batches;
+  double row = 2 * 1.25 * 2.7 / 2.95e12 * all_rows;
   double sorting = sorted.t.parts[NXC_SPENT_POINTWISE];
   assert_true(fabs((copies - sorting) / (4 * row * z.hidden) - 1) < 1e-6);
   double experts = spent("megatron", "h100", JOINED "[copies,sorting,experts]", NXC_SPENT_POINTWISE);
@@ -393,7 +394,8 @@ int main(void) {
       cmocka_unit_test(test_separate),
       cmocka_unit_test(test_experts),
       cmocka_unit_test(test_joined),
-      cmocka_unit_test(test_divided_experts),     cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_divided_experts),
+      cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
       cmocka_unit_test(test_casts),       cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
       cmocka_unit_test(test_attention),   cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions),
       cmocka_unit_test(test_fp4),         cmocka_unit_test(test_hosts),    cmocka_unit_test(test_context),

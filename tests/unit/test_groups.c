@@ -216,7 +216,8 @@ int main(void) {
       cmocka_unit_test(patterns_make_groups),             cmocka_unit_test(weight_decay_grows),
       cmocka_unit_test(weight_decay_grows_in_steps_of_its_own),
       cmocka_unit_test(odd_patterns_are_found),           cmocka_unit_test(muon_may_stay_within_a_rank),
-      cmocka_unit_test(muon_may_have_learned_positions),  cmocka_unit_test(norms_of_queries_and_keys_may_be_decayed),
+      cmocka_unit_test(muon_may_have_learned_positions),
+      cmocka_unit_test(norms_of_queries_and_keys_may_be_decayed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

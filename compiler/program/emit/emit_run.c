@@ -49,23 +49,31 @@ static uint32_t sequence_sums(const nxc_emitter *e) {
   return sums ? e->value_indices[last][sums] : NX_NONE;
 }
 
-void nxc_emit_run(nxc_emitter *e) {
+/* "" where the weights are drawn. */
+static const char *init_from(const nxc_settings *s) {
+  return nxc_has(s, NX_SETTING_RUN_INIT_FROM) ? nxc_text(s, NX_SETTING_RUN_INIT_FROM) : "";
+}
+
+/* Which tensors a checkpoint of weights has, where one is read. */
+static const char *tensor_parts(const nxc_emitter *e) {
+  bool reads = *init_from(e->settings) != '\0' || nxc_has(e->settings, NX_SETTING_CHECKPOINT_LOAD);
+  return reads ? nxc_tensor_parts_text(e->arena, e->training) : "";
+}
+
+static nx_run run_of(nxc_emitter *e) {
   const nxc_training *t = e->training;
   const nxc_settings *s = e->settings;
-  nxc_graph *graph = e->graph;
-  const nxc_loss_scale *scale = &t->types.loss_scale;
-  const char *init_from = nxc_has(s, NX_SETTING_RUN_INIT_FROM) ? nxc_text(s, NX_SETTING_RUN_INIT_FROM) : "";
-  nx_run run = {
+  uint32_t n_threads = (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS);
+  return (nx_run){
       .n_ranks = t->layout.world,
       .n_hosts = t->layout.nodes,
-      .n_threads = (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS),
+      .n_threads = n_threads,
       .target = target_of(s),
-      .workspace_bytes =
-          nxc_emit_workspace(e, target_of(s), (uint32_t)nxc_int(s, NX_SETTING_RUN_THREADS)),
+      .workspace_bytes = nxc_emit_workspace(e, target_of(s), n_threads),
       .seed = (uint64_t)nxc_int(s, NX_SETTING_RUN_SEED),
       .n_steps = (uint64_t)t->rate.max_steps,
       .epochs = nxc_has(s, NX_SETTING_SCHEDULE_EPOCHS) ? (uint64_t)nxc_int(s, NX_SETTING_SCHEDULE_EPOCHS) : 0,
-      .n_micro_batches = graph->n_micro_batches,
+      .n_micro_batches = e->graph->n_micro_batches,
       .micro_batch = (uint32_t)t->batch.micro,
       .sequence = (uint32_t)t->model.sequence,
       .global_batch = (uint32_t)t->batch.global,
@@ -74,68 +82,93 @@ void nxc_emit_run(nxc_emitter *e) {
       .flops_per_step = nxc_training_flops(t),
       .n_parameters = nxc_training_parameters(t),
       .n_trained = t->lora.rank > 0 ? count_adapters(e) : nxc_training_parameters(t),
-      .adapter_config = nxc_emit_string(e, nxc_adapter_config_text(e->arena, s, t)),
-      .adapter_from = nxc_emit_string(e, adapter_from(s, t)),
       .save_base = t->lora.rank > 0 && nxc_flag(s, NX_SETTING_LORA_SAVE_BASE),
       .merge_every = (uint32_t)t->lora.merge_every,
       .merge_scale = t->lora.scale,
-      .updates = nxc_emit_value_of(e, graph->updates),
       .repeat_batches = (uint32_t)nxc_int_or(s, NX_SETTING_DATA_REPEAT_BATCHES, 0),
-      .reductions = nxc_emit_value_of(e, graph->reductions),
       .plateau = t->plateau,
-      .data_rank = axis_rank(graph, NXC_AXIS_DATA),
       .data_size = t->layout.data,
       .pair_atoms = t->sharding.in_pairs ? nxc_axis(&t->mesh, NXC_AXIS_DATA) : 0,
-      .tokens = nxc_emit_value_of(e, graph->tokens),
-      .labels = nxc_emit_value_of(e, graph->labels),
-      .positions = nxc_emit_value_of(e, graph->positions),
-      .samples = nxc_emit_value_of(e, graph->samples),
-      .step = nxc_emit_value_of(e, graph->step),
       .objective = t->objective.kind,
-      .reference = nxc_emit_value_of(e, graph->reference),
-      .rewards = nxc_emit_value_of(e, graph->rewards),
-      .counts_voters = graph->counts_voters,
       .seen_late = (uint16_t)t->rate.samples_late,
-      .sequence_sums = sequence_sums(e),
-      .metrics = nxc_emit_value_of(e, graph->metrics_total),
-      .loss = nxc_emit_value_of(e, graph->loss),
-      .loss_total = nxc_emit_value_of(e, graph->loss_total),
-      .grad_norm = nxc_emit_value_of(e, graph->grad_norm),
-      .lr = nxc_emit_value_of(e, graph->lr),
-      .init_from = nxc_emit_string(e, init_from),
-      .tensor_parts = nxc_emit_string(
-          e, *init_from || nxc_has(s, NX_SETTING_CHECKPOINT_LOAD) ? nxc_tensor_parts_text(e->arena, t) : ""),
-      .model_config = nxc_emit_string(e, nxc_model_config_text(e->arena, s, &t->model)),
       .n_slots = e->pipeline->n_slots,
-      .ring_rank = axis_rank(graph, NXC_AXIS_RING),
       .ring_size = t->layout.context / t->layout.ulysses,
-      .ulysses_rank = axis_rank(graph, NXC_AXIS_ULYSSES),
       .ulysses_size = t->layout.ulysses,
-      .places = nxc_emit_value_of(e, graph->places),
-      .starts = nxc_emit_value_of(e, graph->starts),
-      .weights = nxc_emit_value_of(e, graph->weights),
-      .documents = (t->data.separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
-                   (t->data.restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
-                   (t->data.mask_document_ends ? NX_DOCUMENTS_LOSS : 0),
       .end_of_document = NX_NONE,
       .stochastic = t->types.stochastic,
-      .loss_mean = t->data.loss_mean,
-      .seen = nxc_emit_value_of(e, graph->seen),
-      .gradient_factor = graph->gradient_factor == graph->loss_scale
-                             ? NX_NONE
-                             : nxc_emit_value_of(e, graph->gradient_factor),
-      .later_labels = nxc_emit_value_of(e, graph->later_labels),
-      .later_weights = nxc_emit_value_of(e, graph->later_weights),
-      .later_factor = graph->later_labels ? t->model.predict_factor : 0,
-      .loss_scale = nxc_emit_value_of(e, graph->loss_scale),
-      .loss_scale_initial = scale->initial,
-      .loss_scale_least = scale->least,
-      .loss_scale_window = scale->window,
-      .loss_scale_hysteresis = scale->hysteresis,
-      .loss_scale_rules = (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) |
-                          (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
-                          (scale->ends ? NX_LOSS_SCALE_ENDS : 0) |
-                          (scale->plain ? NX_LOSS_SCALE_PLAIN : 0)};
-  if (run.documents && t->data.end_of_document >= 0) run.end_of_document = (uint32_t)t->data.end_of_document;
+      .loss_mean = t->data.loss_mean};
+}
+
+static void add_texts(nxc_emitter *e, nx_run *run) {
+  const nxc_training *t = e->training;
+  const nxc_settings *s = e->settings;
+  run->adapter_config = nxc_emit_string(e, nxc_adapter_config_text(e->arena, s, t));
+  run->adapter_from = nxc_emit_string(e, adapter_from(s, t));
+  run->init_from = nxc_emit_string(e, init_from(s));
+  run->tensor_parts = nxc_emit_string(e, tensor_parts(e));
+  run->model_config = nxc_emit_string(e, nxc_model_config_text(e->arena, s, &t->model));
+}
+
+static void add_rank_numbers(const nxc_emitter *e, nx_run *run) {
+  run->data_rank = axis_rank(e->graph, NXC_AXIS_DATA);
+  run->ring_rank = axis_rank(e->graph, NXC_AXIS_RING);
+  run->ulysses_rank = axis_rank(e->graph, NXC_AXIS_ULYSSES);
+}
+
+/* What the run puts into a step, and reads of it. */
+static void add_values(const nxc_emitter *e, nx_run *run) {
+  const nxc_graph *graph = e->graph;
+  run->updates = nxc_emit_value_of(e, graph->updates);
+  run->reductions = nxc_emit_value_of(e, graph->reductions);
+  run->tokens = nxc_emit_value_of(e, graph->tokens);
+  run->labels = nxc_emit_value_of(e, graph->labels);
+  run->positions = nxc_emit_value_of(e, graph->positions);
+  run->samples = nxc_emit_value_of(e, graph->samples);
+  run->step = nxc_emit_value_of(e, graph->step);
+  run->reference = nxc_emit_value_of(e, graph->reference);
+  run->rewards = nxc_emit_value_of(e, graph->rewards);
+  run->counts_voters = graph->counts_voters;
+  run->sequence_sums = sequence_sums(e);
+  run->metrics = nxc_emit_value_of(e, graph->metrics_total);
+  run->loss = nxc_emit_value_of(e, graph->loss);
+  run->loss_total = nxc_emit_value_of(e, graph->loss_total);
+  run->grad_norm = nxc_emit_value_of(e, graph->grad_norm);
+  run->lr = nxc_emit_value_of(e, graph->lr);
+  run->places = nxc_emit_value_of(e, graph->places);
+  run->starts = nxc_emit_value_of(e, graph->starts);
+  run->weights = nxc_emit_value_of(e, graph->weights);
+  run->seen = nxc_emit_value_of(e, graph->seen);
+  bool scaled = graph->gradient_factor != graph->loss_scale;
+  run->gradient_factor = scaled ? nxc_emit_value_of(e, graph->gradient_factor) : NX_NONE;
+  run->later_labels = nxc_emit_value_of(e, graph->later_labels);
+  run->later_weights = nxc_emit_value_of(e, graph->later_weights);
+  run->later_factor = graph->later_labels ? e->training->model.predict_factor : 0;
+  run->loss_scale = nxc_emit_value_of(e, graph->loss_scale);
+}
+
+static void add_documents(const nxc_data *data, nx_run *run) {
+  run->documents = (data->separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
+                   (data->restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
+                   (data->mask_document_ends ? NX_DOCUMENTS_LOSS : 0);
+  if (run->documents && data->end_of_document >= 0) run->end_of_document = (uint32_t)data->end_of_document;
+}
+
+static void add_loss_scale(const nxc_loss_scale *scale, nx_run *run) {
+  run->loss_scale_initial = scale->initial;
+  run->loss_scale_least = scale->least;
+  run->loss_scale_window = scale->window;
+  run->loss_scale_hysteresis = scale->hysteresis;
+  run->loss_scale_rules =
+      (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) | (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
+      (scale->ends ? NX_LOSS_SCALE_ENDS : 0) | (scale->plain ? NX_LOSS_SCALE_PLAIN : 0);
+}
+
+void nxc_emit_run(nxc_emitter *e) {
+  nx_run run = run_of(e);
+  add_texts(e, &run);
+  add_rank_numbers(e, &run);
+  add_values(e, &run);
+  add_documents(&e->training->data, &run);
+  add_loss_scale(&e->training->types.loss_scale, &run);
   nxc_emit_record(e, NX_SECTION_RUN, &run);
 }

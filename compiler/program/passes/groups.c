@@ -21,7 +21,8 @@ static bool is_decoupled(const nxc_training *t, const nxc_piece_node *piece) {
   return t->optimizer.decoupled && (piece->part == NXC_PART_EMBEDDING || piece->part == NXC_PART_OUTPUT);
 }
 
-/* Whether a rule for matrices updates it: a matrix of a layer, and routers and positions where that is asked for. */
+/* Whether a rule for matrices updates it: a matrix of a layer, and routers and positions where that is asked
+ * for. */
 static bool is_layer_matrix(const nxc_optimizer *o, const nxc_piece_node *piece, bool matrix) {
   bool asked = piece->part == NXC_PART_ROUTER || piece->part == NXC_PART_SHARED_MIX ||
                piece->part == NXC_PART_POSITIONS;

@@ -59,8 +59,8 @@ bool nxc_training_judge(const nxc_settings *settings, nxc_sink *sink, const nxc_
 /* Layers before a chunk, up to all of them before chunk n_chunks. */
 int64_t nxc_training_layers_before(const nxc_training *training, uint32_t chunk);
 
-/* Reads what nxc_training_rate_at needs, whatever else is unknown. The settings that are missing for it are put into
- * ids, and counted: 0 where the rate is known. */
+/* Reads what nxc_training_rate_at needs, whatever else is unknown. The settings that are missing for it are
+ * put into ids, and counted: 0 where the rate is known. */
 size_t nxc_training_read_rate(const nxc_settings *settings, nxc_training *training,
                               nxc_setting_id ids[NX_N_SETTINGS]);
 /* The learning rate of a step, from 0. */

@@ -145,7 +145,8 @@ static bool try_value(trying *t, const nxc_option_row *row, const char *value, b
   return good;
 }
 
-/* Whether its section is not there, and cannot stand with this option alone: another one is demanded of it. */
+/* Whether its section is not there, and cannot stand with this option alone: another one is demanded of
+ * it. */
 static bool needs_another(const trying *t, const nxc_option_row *row) {
   const char *dot = strrchr(row->name, '.');
   size_t n_section = dot ? (size_t)(dot - row->name) + 1 : 0;
