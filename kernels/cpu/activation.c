@@ -201,52 +201,6 @@ static halves halves_of(const nxk_kernel *kernel) {
   return h;
 }
 
-/* The halves of a chunk as they are stored, and bounded, with the offset. */
-typedef struct halves_chunk {
-  vec_buffer gate, up, bounded_gate, bounded_up, dgate, dup;
-} halves_chunk;
-
-/* n features of a row from `column` on; `row` is the row's first element. */
-static void halves_read(const halves *h, const void *x, nx_dtype type, int64_t row, int64_t width,
-                        int64_t column, int64_t n, halves_chunk *c) {
-  if (h->in_turn) {
-    float pairs[2 * VEC_CHUNK];
-    vec_copy(pairs, NX_f32, 0, x, type, row + 2 * column, 2 * n);
-    for (int64_t i = 0; i < n; i++) c->gate[i] = pairs[2 * i], c->up[i] = pairs[2 * i + 1];
-  } else {
-    vec_copy(c->gate, NX_f32, 0, x, type, row + column, n);
-    vec_copy(c->up, NX_f32, 0, x, type, row + width + column, n);
-  }
-  float most = h->limit > 0 ? h->limit : INFINITY;
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    float gate = c->gate[i], up = c->up[i];
-    up = up > most ? most : up;
-    up = up < -most ? -most : up;
-    c->bounded_gate[i] = gate > most ? most : gate;
-    c->bounded_up[i] = up + h->offset;
-  }
-}
-
-/* Gradients by the bounded halves become those by the stored ones, and are stored where these stand. */
-static void halves_write(const halves *h, void *dx, nx_dtype type, int64_t row, int64_t width, int64_t column,
-                         int64_t n, halves_chunk *c) {
-  float most = h->limit > 0 ? h->limit : INFINITY;
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    c->dgate[i] = c->gate[i] > most ? 0.0F : c->dgate[i];
-    c->dup[i] = c->up[i] > most || c->up[i] < -most ? 0.0F : c->dup[i];
-  }
-  if (h->in_turn) {
-    float pairs[2 * VEC_CHUNK];
-    for (int64_t i = 0; i < n; i++) pairs[2 * i] = c->dgate[i], pairs[2 * i + 1] = c->dup[i];
-    vec_copy(dx, type, row + 2 * column, pairs, NX_f32, 0, 2 * n);
-  } else {
-    vec_copy(dx, type, row + column, c->dgate, NX_f32, 0, n);
-    vec_copy(dx, type, row + width + column, c->dup, NX_f32, 0, n);
-  }
-}
-
 /* Work on x[T,2F] is split by pieces of a row's F columns: piece i is columns of row i / n_pieces. */
 typedef struct gated {
   int64_t n_columns, width, n_pieces, n_chunks;
@@ -256,6 +210,92 @@ static gated gated_of(const nxk_tensor *half, const chunk_way *way, const halves
   int64_t n = cpu_columns(half), most = form->plain ? way->most : VEC_CHUNK;
   int64_t width = n < most ? n : most, n_pieces = (n + width - 1) / width;
   return (gated){n, width, n_pieces, n_pieces * cpu_rows(half)};
+}
+
+/* n features of a row: where they begin in y or dy, and their halves in x or dx. */
+typedef struct piece {
+  int64_t n, at, gate, up;
+} piece;
+
+static piece piece_of(const gated *shape, const halves *form, int64_t i) {
+  int64_t f = shape->n_columns, row = i / shape->n_pieces, column = i % shape->n_pieces * shape->width;
+  int64_t n = f - column < shape->width ? f - column : shape->width;
+  int64_t at = row * f + column, gate = form->in_turn ? 2 * at : at + row * f;
+  return (piece){n, at, gate, gate + (form->in_turn ? 1 : f)};
+}
+
+/* The halves of a chunk as they are stored, and bounded, with the offset. */
+typedef struct halves_chunk {
+  vec_buffer gate, up, bounded_gate, bounded_up, dgate, dup;
+} halves_chunk;
+
+static void halves_bound(const halves *h, const void *x, nx_dtype type, const piece *p, halves_chunk *room) {
+  if (h->in_turn) {
+    float pairs[2 * VEC_CHUNK];
+    vec_copy(pairs, NX_f32, 0, x, type, p->gate, 2 * p->n);
+    for (int64_t i = 0; i < p->n; i++) room->gate[i] = pairs[2 * i], room->up[i] = pairs[2 * i + 1];
+  } else {
+    vec_copy(room->gate, NX_f32, 0, x, type, p->gate, p->n);
+    vec_copy(room->up, NX_f32, 0, x, type, p->up, p->n);
+  }
+  float most = h->limit > 0 ? h->limit : INFINITY;
+#pragma omp simd
+  for (int64_t i = 0; i < p->n; i++) {
+    float gate = room->gate[i], up = room->up[i];
+    up = up > most ? most : up;
+    up = up < -most ? -most : up;
+    room->bounded_gate[i] = gate > most ? most : gate;
+    room->bounded_up[i] = up + h->offset;
+  }
+}
+
+/* Gradients by the bounded halves become those by the stored ones, and are stored where these stand. */
+static void halves_store(const halves *h, void *dx, nx_dtype type, const piece *p, halves_chunk *room) {
+  float most = h->limit > 0 ? h->limit : INFINITY;
+#pragma omp simd
+  for (int64_t i = 0; i < p->n; i++) {
+    room->dgate[i] = room->gate[i] > most ? 0.0F : room->dgate[i];
+    room->dup[i] = room->up[i] > most || room->up[i] < -most ? 0.0F : room->dup[i];
+  }
+  if (h->in_turn) {
+    float pairs[2 * VEC_CHUNK];
+    for (int64_t i = 0; i < p->n; i++) pairs[2 * i] = room->dgate[i], pairs[2 * i + 1] = room->dup[i];
+    vec_copy(dx, type, p->gate, pairs, NX_f32, 0, 2 * p->n);
+  } else {
+    vec_copy(dx, type, p->gate, room->dgate, NX_f32, 0, p->n);
+    vec_copy(dx, type, p->up, room->dup, NX_f32, 0, p->n);
+  }
+}
+
+/* The chunk of a piece, with what its halves are. */
+static chunk halves_read(const halves *h, const chunk_way *way, const void *x, nx_dtype type, const piece *p,
+                         halves_chunk *room) {
+  chunk c = {.type = h->plain ? way->type : NX_f32, .n = p->n};
+  if (h->plain) {
+    c.x = chunk_read(&c, x, type, p->gate, room->gate);
+    c.up = chunk_read(&c, x, type, p->up, room->up);
+    return c;
+  }
+  halves_bound(h, x, type, p, room);
+  c.x = room->bounded_gate, c.up = room->bounded_up;
+  return c;
+}
+
+/* Where a chunk's gradients by its halves are made. */
+static void halves_target(const halves *h, chunk *c, void *dx, nx_dtype type, const piece *p,
+                          halves_chunk *room) {
+  c->y = h->plain ? chunk_target(c, dx, type, p->gate, room->dgate) : room->dgate;
+  c->dup = h->plain ? chunk_target(c, dx, type, p->up, room->dup) : room->dup;
+}
+
+static void halves_commit(const halves *h, const chunk *c, void *dx, nx_dtype type, const piece *p,
+                          halves_chunk *room) {
+  if (!h->plain) {
+    halves_store(h, dx, type, p, room);
+    return;
+  }
+  chunk_commit(c, dx, type, p->gate, c->y);
+  chunk_commit(c, dx, type, p->up, c->dup);
 }
 
 void CPU_NAME(cpu_gated)(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -269,28 +309,15 @@ void CPU_NAME(cpu_gated)(const nxk_kernel *kernel, const nxk_frame *frame) {
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
-    vec_buffer gate_buffer, up_buffer, y_buffer;
+    vec_buffer y_buffer;
     halves_chunk room;
     cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
     for (int64_t i = span.begin; i < span.end; i++) {
-      int64_t row = i / shape.n_pieces, j = i % shape.n_pieces * shape.width;
-      int64_t rest = shape.n_columns - j, count = rest < shape.width ? rest : shape.width,
-              at = row * 2 * shape.n_columns + j;
-      if (!form.plain) {
-        halves_read(&form, x, x_type, row * 2 * shape.n_columns, shape.n_columns, j, count, &room);
-        float *target = vec_target(y, y_type, row * shape.n_columns + j, y_buffer);
-        const chunk c = {
-            .type = NX_f32, .x = room.bounded_gate, .up = room.bounded_up, .y = target, .n = count};
-        run_form(GATED, function, &c);
-        vec_commit(y, y_type, row * shape.n_columns + j, count, target);
-        continue;
-      }
-      chunk c = {.type = way.type, .n = count};
-      c.x = chunk_read(&c, x, x_type, at, gate_buffer);
-      c.up = chunk_read(&c, x, x_type, at + shape.n_columns, up_buffer);
-      c.y = chunk_target(&c, y, y_type, row * shape.n_columns + j, y_buffer);
+      const piece p = piece_of(&shape, &form, i);
+      chunk c = halves_read(&form, &way, x, x_type, &p, &room);
+      c.y = chunk_target(&c, y, y_type, p.at, y_buffer);
       run_form(GATED, function, &c);
-      chunk_commit(&c, y, y_type, row * shape.n_columns + j, c.y);
+      chunk_commit(&c, y, y_type, p.at, c.y);
     }
   }
 }
@@ -307,36 +334,16 @@ void CPU_NAME(cpu_gated_grad)(const nxk_kernel *kernel, const nxk_frame *frame) 
   int64_t n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
-    vec_buffer dy_buffer, gate_buffer, up_buffer, dgate_buffer, dup_buffer;
+    vec_buffer dy_buffer;
     halves_chunk room;
     cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
     for (int64_t i = span.begin; i < span.end; i++) {
-      int64_t row = i / shape.n_pieces, j = i % shape.n_pieces * shape.width;
-      int64_t rest = shape.n_columns - j, count = rest < shape.width ? rest : shape.width,
-              at = row * 2 * shape.n_columns + j;
-      if (!form.plain) {
-        int64_t begin = row * 2 * shape.n_columns;
-        halves_read(&form, x, x_type, begin, shape.n_columns, j, count, &room);
-        const chunk c = {.type = NX_f32,
-                         .dy = vec_read(dy, dy_type, row * shape.n_columns + j, count, dy_buffer),
-                         .x = room.bounded_gate,
-                         .up = room.bounded_up,
-                         .y = room.dgate,
-                         .dup = room.dup,
-                         .n = count};
-        run_form(GATED_GRAD, function, &c);
-        halves_write(&form, dx, dx_type, begin, shape.n_columns, j, count, &room);
-        continue;
-      }
-      chunk c = {.type = way.type, .n = count};
-      c.dy = chunk_read(&c, dy, dy_type, row * shape.n_columns + j, dy_buffer);
-      c.x = chunk_read(&c, x, x_type, at, gate_buffer);
-      c.up = chunk_read(&c, x, x_type, at + shape.n_columns, up_buffer);
-      c.y = chunk_target(&c, dx, dx_type, at, dgate_buffer);
-      c.dup = chunk_target(&c, dx, dx_type, at + shape.n_columns, dup_buffer);
+      const piece p = piece_of(&shape, &form, i);
+      chunk c = halves_read(&form, &way, x, x_type, &p, &room);
+      c.dy = chunk_read(&c, dy, dy_type, p.at, dy_buffer);
+      halves_target(&form, &c, dx, dx_type, &p, &room);
       run_form(GATED_GRAD, function, &c);
-      chunk_commit(&c, dx, dx_type, at, c.y);
-      chunk_commit(&c, dx, dx_type, at + shape.n_columns, c.dup);
+      halves_commit(&form, &c, dx, dx_type, &p, &room);
     }
   }
 }

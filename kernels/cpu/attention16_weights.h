@@ -4,7 +4,7 @@
 #ifndef CPU_ATTENTION16_WEIGHTS_H
 #define CPU_ATTENTION16_WEIGHTS_H
 
-#include "kernels/cpu/attention16.h"
+#include "kernels/cpu/attention16_sides.h"
 
 /* 2^x for x < 127, within 3e-6 of it, a thousandth of what rounding to bf16 does, and less than 2^-125 below
  * -126: a polynomial of degree 4 for 2^r; 1 of 0, NaN of NaN. Beside tiles a core shifts, and multiplies

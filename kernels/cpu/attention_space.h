@@ -3,7 +3,7 @@
 #ifndef CPU_ATTENTION_SPACE_H
 #define CPU_ATTENTION_SPACE_H
 
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention_tiles.h"
 
 /* The form's: divides a thread's memory; with base 0 it measures it. */
 static uint64_t space_divide(const attention_shape *s, char *base, attention_space *space);

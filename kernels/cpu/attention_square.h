@@ -4,7 +4,7 @@
 #define CPU_ATTENTION_SQUARE_H
 
 #include "kernels/alibi.h"
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention_tiles.h"
 #include "kernels/relative.h"
 
 /* What the scores of a head go through before the softmax: cap and slope are 0, bias is NULL where they

@@ -6,8 +6,8 @@
  * *paired* the rows as a right side [PAIRS, d], in whose words rows 16 apart stand, *transposed* the
  * transpose as a left side [d, PAIRS]. Rows lie where they are, or in a padded copy at the end of the
  * sequence. */
-#ifndef CPU_ATTENTION16_H
-#define CPU_ATTENTION16_H
+#ifndef CPU_ATTENTION16_SIDES_H
+#define CPU_ATTENTION16_SIDES_H
 
 #include "kernels/cpu/attention_square.h"
 #include "kernels/cpu/tile16.h"

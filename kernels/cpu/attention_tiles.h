@@ -6,8 +6,8 @@
  * keys whose places are from the start of its document to its own; places ascend, so the tiles that it reads
  * stand together, and all but the first and last of them are read whole. Who works on which stands in
  * attention_forward.h and attention_backward.h. */
-#ifndef CPU_ATTENTION_H
-#define CPU_ATTENTION_H
+#ifndef CPU_ATTENTION_TILES_H
+#define CPU_ATTENTION_TILES_H
 
 #include "kernels/blocks.h"
 #include "kernels/cpu/vec.h"
