@@ -178,17 +178,27 @@ static void note_undefined(nxc_shell *s, const nxc_text *word) {
   }
 }
 
-/* NAME= somewhere in the texts, on whatever way: then it is no slip of the pen. */
-static bool is_assigned_somewhere(const nxc_shell *s, const char *name) {
+/* NAME and what is behind it, somewhere in the texts, on whatever way. */
+static bool stands_somewhere(const nxc_shell *s, const char *name, const char *behind) {
   size_t n = strlen(name);
   for (size_t i = 0; i < s->n_texts; i++) {
     const char *begin = s->texts[i].source->text;
     for (const char *at = begin; (at = strstr(at, name)) != NULL; at += n)
-      if ((at[n] == '=' || (at[n] == '+' && at[n + 1] == '=')) &&
+      if (strncmp(at + n, behind, strlen(behind)) == 0 &&
           (at == begin || strchr(" \t\n;&|(", at[-1]) != NULL))
         return true;
   }
   return false;
+}
+
+/* Then it is no slip of the pen. */
+static bool is_assigned_somewhere(const nxc_shell *s, const char *name) {
+  return stands_somewhere(s, name, "=") || stands_somewhere(s, name, "+=");
+}
+
+/* Outside of its loop nobody means the variable of a loop. */
+static bool is_of_loop(const nxc_shell *s, const char *name) {
+  return stands_somewhere(s, name, " in ") && !is_assigned_somewhere(s, name);
 }
 
 /* A name that is near one that the script sets is misspelt; any other the environment may give. */
@@ -204,6 +214,7 @@ static void report_undefined(nxc_shell *s) {
     size_t n_names = 0;
     for (size_t k = 0; k < s->n_names && k < s->state.n_values; k++) {
       if (s->state.values[k] == NULL || *s->name_list[k] == NXC_SHELL_FILE) continue;
+      if (is_of_loop(s, s->name_list[k])) continue;
       names = nxc_arena_grow(s->arena, names, n_names, sizeof *names);
       names[n_names++] = s->name_list[k];
     }

@@ -48,6 +48,13 @@ static void take_arguments(nxc_shell *s, const nxc_source *arguments) {
   s->state.arguments_known = true;
 }
 
+/* A backslash at a script's very end, without a line behind it, is read as nothing. */
+static void end_text(nxc_text *text) {
+  size_t n = 0;
+  while (n < text->n_bytes && text->bytes[text->n_bytes - 1 - n] == '\\') n++;
+  text->n_bytes -= n % 2;
+}
+
 bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_source *arguments, nxc_sink *sink,
                      nxc_script *script) {
   *script = (nxc_script){.arena = arena};
@@ -57,6 +64,7 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_sourc
     nxc_shell_fail(s, strlen(source->text), "arguments hold no NUL bytes");
     return false;
   }
+  end_text(&s->texts[0].text);
   nxc_shell_read_job(s, &s->texts[0].text);
   nxc_shell_run_text(s, &s->texts[0].text, 0, false);
   if (!s->failed) nxc_shell_end_launches(s);

@@ -1,0 +1,7 @@
+#!/bin/bash
+# A loop has a name near one that only the environment gives, and the last line goes on to nowhere.
+CMD=""
+read -ra NEAR_FLAGS_ARR <<< "$NEAR_FLAGS"
+for NEAR_FLAG in "${NEAR_FLAGS_ARR[@]}"; do CMD="$CMD -x $NEAR_FLAG"; done
+mpirun -n 2 $CMD python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 4 --train-iters 10 --lr 1e-3 --mock-data --tokenizer-type NullTokenizer --vocab-size 100 \
+  --swiglu \
