@@ -130,8 +130,18 @@ static bool judge_workspace(const nxc_settings *s, nxc_sink *sink, const nx_plan
   return false;
 }
 
-bool nxc_program_compile(const nxc_settings *settings, nxc_arena *arena, nxc_sink *sink,
-                         nxc_plan_bytes *out) {
+/* nxrun asks no host how large it is: where nothing tells how many there are (config/world.h), one. */
+static const nxc_settings *with_hosts(const nxc_settings *settings, nxc_arena *arena) {
+  if (nxc_settings_known(settings, NX_SETTING_MESH_NODES)) return settings;
+  nxc_settings *told = nxc_settings_copy(arena, settings);
+  const nxc_provenance from = {.kind = NXC_FROM_DEFAULT};
+  nxc_settings_set(told, NX_SETTING_MESH_NODES, nxc_setting_rows[NX_SETTING_MESH_NODES].initial, &from,
+                   nxc_sink_new(arena));
+  return told;
+}
+
+bool nxc_program_compile(const nxc_settings *given, nxc_arena *arena, nxc_sink *sink, nxc_plan_bytes *out) {
+  const nxc_settings *settings = with_hosts(given, arena);
   nxc_training training;
   nx_fault fault = {{0}, 0};
   bool read = nxc_training_read(settings, sink, &training);

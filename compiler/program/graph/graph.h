@@ -22,6 +22,8 @@
 typedef struct nxc_tables {
   nxc_rank_number *constants;
   size_t n_constants;
+  nxc_id *constant_slots; /* which constant may be meant, by hash; NX_NONE: none */
+  size_t n_constant_slots;
   nxc_group_node *groups;
   size_t n_groups;
   nxc_parameter_group *parameter_groups;

@@ -91,10 +91,47 @@ static bool number_equal(const nxc_graph *graph, const nxc_rank_number *a, const
   return true;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 32;
+}
+
+/* Numbers that differ in their tables alone may share one. */
+static uint64_t number_hash(const nxc_rank_number *number) {
+  uint64_t hash = mix(number->n_terms, (uint64_t)number->base);
+  for (uint32_t i = 0; i < number->n_terms; i++) {
+    const nxc_term *term = &number->terms[i];
+    hash = mix(mix(hash, term->atoms), (uint64_t)(term->table != NULL ? term->table[0] : term->stride));
+  }
+  return hash;
+}
+
+/* Where the number stands, or may be put. */
+static nxc_id *constant_slot(const nxc_graph *graph, const nxc_rank_number *number) {
+  const nxc_tables *tables = graph->tables;
+  size_t at = number_hash(number) % tables->n_constant_slots;
+  while (tables->constant_slots[at] != NX_NONE &&
+         !number_equal(graph, &tables->constants[tables->constant_slots[at]], number))
+    at = (at + 1) % tables->n_constant_slots;
+  return &tables->constant_slots[at];
+}
+
+static void widen_slots(nxc_graph *graph) {
+  nxc_tables *tables = graph->tables;
+  tables->n_constant_slots = 4 * tables->n_constants + 64;
+  tables->constant_slots =
+      nxc_arena_array(graph->arena, tables->n_constant_slots, sizeof *tables->constant_slots);
+  for (size_t i = 0; i < tables->n_constant_slots; i++) tables->constant_slots[i] = NX_NONE;
+  for (size_t i = 0; i < tables->n_constants; i++)
+    *constant_slot(graph, &tables->constants[i]) = (nxc_id)i;
+}
+
 nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number) {
   nxc_tables *tables = graph->tables;
-  for (size_t i = 0; i < tables->n_constants; i++)
-    if (number_equal(graph, &tables->constants[i], number)) return (nxc_id)i;
+  if (2 * tables->n_constants >= tables->n_constant_slots) widen_slots(graph);
+  nxc_id *slot = constant_slot(graph, number);
+  if (*slot != NX_NONE) return *slot;
+  *slot = (nxc_id)tables->n_constants;
   tables->constants =
       nxc_arena_grow(graph->arena, tables->constants, tables->n_constants, sizeof *tables->constants);
   tables->constants[tables->n_constants] = *number;
