@@ -154,7 +154,7 @@ static bool choose_front(compilation *c) {
 static void choose_version(compilation *c) {
   nxc_compiled *out = c->out;
   bool named = dialect_told(c) != NULL && strchr(dialect_told(c), '@') != NULL;
-  if (out->document->root->kind == NXC_NODE_MAP) c->relative = nxc_relative_of(out->dialect, out->document);
+  if (out->document->root->kind == NXC_NODE_MAP) c->relative = nxc_relative_of(c->arena, out->dialect, out->document);
   if (named || c->front->versions == NULL) return;
   c->versions = nxc_versions_search(c->arena, out->dialect, c->front->versions, out->document);
   const nxc_version_search *oldest = c->versions;
@@ -162,8 +162,9 @@ static void choose_version(compilation *c) {
   if (c->relative == NULL)
     c->relative = nxc_past_system(c->arena, out->dialect, oldest->version, out->document);
   bool past = c->relative != NULL && c->relative->past;
-  out->version = past ? oldest->version : nxc_version_choose(c->versions);
-  if (!past) out->version_evidence = nxc_version_evidence(c->arena, c->versions);
+  bool old = c->relative != NULL && nxc_relative_is_old(c->relative);
+  out->version = past ? oldest->version : nxc_version_choose(c->versions, old);
+  if (!past) out->version_evidence = nxc_version_evidence(c->arena, c->versions, out->version);
 }
 
 static void apply_overrides(compilation *c) {

@@ -51,6 +51,11 @@ static const named_words lacked[] = {
 #include "schema/relatives.def"
 };
 
+static const char *const old[] = {
+#define RELATIVE_OLD(name) name,
+#include "schema/relatives.def"
+};
+
 static const named_words ran[] = {
 #define RELATIVE_PROGRAMS(name, programs) {name, programs},
 #include "schema/relatives.def"
@@ -122,22 +127,36 @@ static bool is_one_of(const char *words, const char *word) {
   return is_among(words, word);
 }
 
-const nxc_relative *nxc_relative_find(const char *system, const char *option) {
-  for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++)
-    if (strcmp(relatives[i].system, system) == 0 && is_among(relatives[i].marks, option))
-      return &relatives[i];
-  return NULL;
+bool nxc_relative_is_marked(const nxc_relative *relative, const char *option, const char *word) {
+  bool marked = is_among(relative->marks, option);
+  for (size_t i = 0; i < sizeof signs / sizeof *signs && !marked; i++)
+    marked = strcmp(signs[i].name, relative->name) == 0 && strcmp(signs[i].option, option) == 0 &&
+             strcmp(signs[i].word, word) == 0;
+  return marked;
 }
 
-const nxc_relative *nxc_relative_of_word(const char *system, const char *option, const char *word) {
-  for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
-    if (strcmp(signs[i].system, system) != 0 || strcmp(signs[i].option, option) != 0 ||
-        strcmp(signs[i].word, word) != 0)
-      continue;
-    for (size_t k = 0; k < sizeof relatives / sizeof *relatives; k++)
-      if (strcmp(relatives[k].name, signs[i].name) == 0) return &relatives[k];
+/* How many of them it has and the system has not; 0: none tells of it. */
+static size_t count_own(const nxc_relative *relative, const nxc_relative_given *given, size_t n_given) {
+  size_t n = 0;
+  bool marked = false;
+  for (size_t i = 0; i < n_given && !marked; i++)
+    marked = nxc_relative_is_marked(relative, given[i].option, given[i].word);
+  for (size_t i = 0; i < n_given && marked; i++)
+    n += nxc_relative_is_marked(relative, given[i].option, given[i].word) ||
+         nxc_relative_has(relative, given[i].option);
+  return n;
+}
+
+const nxc_relative *nxc_relative_of_options(const char *system, const nxc_relative_given *given,
+                                            size_t n_given) {
+  const nxc_relative *found = NULL;
+  size_t most = 0;
+  for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++) {
+    size_t n = strcmp(relatives[i].system, system) == 0 ? count_own(&relatives[i], given, n_given) : 0;
+    if (n > most) found = &relatives[i];
+    if (n > most) most = n;
   }
-  return NULL;
+  return found;
 }
 
 static bool has_word(const named_words *rows, size_t n_rows, const nxc_relative *relative, const char *word) {
@@ -148,6 +167,12 @@ static bool has_word(const named_words *rows, size_t n_rows, const nxc_relative 
 
 bool nxc_relative_lists(const nxc_relative *relative, const char *option) {
   return has_word(listed, sizeof listed / sizeof *listed, relative, option);
+}
+
+bool nxc_relative_is_old(const nxc_relative *relative) {
+  bool is_old = relative->past;
+  for (size_t i = 0; i < sizeof old / sizeof *old && !is_old; i++) is_old = strcmp(old[i], relative->name) == 0;
+  return is_old;
 }
 
 bool nxc_relative_lacks(const nxc_relative *relative, const char *option) {

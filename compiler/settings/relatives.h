@@ -29,14 +29,24 @@ typedef struct nxc_relative_meaning {
   const char *setting, *value; /* "": the option's own; "=" before an expression */
 } nxc_relative_meaning;
 
-/* Whose mark this option is. NULL: nobody's. */
-const nxc_relative *nxc_relative_find(const char *system, const char *option);
-/* Whose word of an option of both this is. NULL: nobody's. */
-const nxc_relative *nxc_relative_of_word(const char *system, const char *option, const char *word);
+/* What stands there. */
+typedef struct nxc_relative_given {
+  const char *option;
+  const char *word; /* "": no word */
+} nxc_relative_given;
+
+/* Whether this option is a mark of it, or this word of an option of both. */
+bool nxc_relative_is_marked(const nxc_relative *relative, const char *option, const char *word);
+/* For which code these options are: of those that one of them marks the one that has most of the rest, and of
+ * several the first, as codes have taken options of each other over. NULL: for none of them. */
+const nxc_relative *nxc_relative_of_options(const char *system, const nxc_relative_given *given,
+                                            size_t n_given);
 /* Whether an option of both takes several words there. */
 bool nxc_relative_lists(const nxc_relative *relative, const char *option);
 /* Whether the system as it is known here has the option and this code has not. */
 bool nxc_relative_lacks(const nxc_relative *relative, const char *option);
+/* Whether it left the system before the versions that are known here. */
+bool nxc_relative_is_old(const nxc_relative *relative);
 /* Whether it is a program of its own, which sets what it is not given. */
 bool nxc_relative_runs(const nxc_relative *relative, const char *program);
 /* Whether this option of its own, with this word, changes nothing that is trained. */

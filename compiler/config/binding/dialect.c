@@ -183,8 +183,22 @@ nxc_binding *nxc_binding_new(nxc_arena *arena, const nxc_dialect *dialect, const
   return binding;
 }
 
+/* Whether one of a list is a word that the system has not. */
+static bool lists_own_word(const nxc_binding *binding, const nxc_bound *bound, const nxc_value *value) {
+  bool own = false;
+  for (size_t i = 0; value->kind == NXC_LIST && i < value->n_items && !own; i++) {
+    const nxc_value *item = &value->items[i];
+    const char *known = item->kind == NXC_STRING
+                            ? nxc_relative_word(binding->relative, bound->row->name, item->text)
+                            : NULL;
+    own = known != NULL && *known == '\0';
+  }
+  return own;
+}
+
 /* The same as the system writes it, of a code that grew out of it. NULL: the system has no such thing. */
 static const nxc_value *known_word(nxc_binding *binding, const nxc_bound *bound, const nxc_value *value) {
+  if (binding->relative != NULL && lists_own_word(binding, bound, value)) return NULL;
   bool word = binding->relative != NULL && value->kind == NXC_STRING;
   const char *known = word ? nxc_relative_word(binding->relative, bound->row->name, value->text) : NULL;
   if (known == NULL) return value;
@@ -212,13 +226,16 @@ static const nxc_value *judge_given(nxc_binding *binding, const nxc_bound *bound
   return NULL;
 }
 
-/* What other versions of the system have: an option, or a word of one. */
+/* What other versions of the system have: an option, or a word of one. A code that grew out of it may have it
+ * beside what is younger. */
 static void report_other_version(nxc_binding *binding, nxc_span at, const char *what,
                                  const nxc_versioned *kept, const char *advice, nxc_repair repair) {
   const char *dialect = binding->dialect->name;
   const char *fix = nxc_arena_printf(binding->arena, "%s, or read the file with --dialect %s@%s", advice,
                                      dialect, nxc_version_of_span(binding->arena, kept->versions[0]));
-  nxc_report_repair(binding->sink, "NX1320", NXC_SEVERITY_ERROR, at, fix, repair,
+  bool grown = binding->relative != NULL && !binding->relative->past;
+  nxc_severity severity = grown ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
+  nxc_report_repair(binding->sink, "NX1320", severity, at, fix, repair,
              "%s of %s %s, and this is read as %s", what, dialect,
              nxc_versions_show(binding->arena, kept->versions, kept->n_versions), binding->version);
 }

@@ -121,7 +121,8 @@ void nxc_binding_check_required(nxc_binding *binding);
 
 /* The code that grew out of the system which the document is for: told by an option, or a word, that it alone
  * has. NULL: none. */
-const nxc_relative *nxc_relative_of(const nxc_dialect *dialect, const nxc_document *document);
+const nxc_relative *nxc_relative_of(nxc_arena *arena, const nxc_dialect *dialect,
+                                    const nxc_document *document);
 /* The system as it was before its oldest version that is known here: the document has options that it lost
  * before, and none that is younger. NULL: it is for none of those. */
 const nxc_relative *nxc_past_system(nxc_arena *arena, const nxc_dialect *dialect, const char *oldest,

@@ -53,36 +53,22 @@ const nxc_relative *nxc_past_system(nxc_arena *arena, const nxc_dialect *dialect
   return past;
 }
 
-static const nxc_relative *relative_of(const nxc_dialect *dialect, const nxc_node *node) {
-  if (node->key == NULL) return NULL;
-  const nxc_relative *found = nxc_relative_find(dialect->name, node->key);
-  bool word = found == NULL && node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING;
-  return word ? nxc_relative_of_word(dialect->name, node->key, node->value.text) : found;
+static nxc_relative_given given_by(const nxc_node *node) {
+  bool word = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING;
+  return (nxc_relative_given){node->key ? node->key : "", word ? node->value.text : ""};
 }
 
-/* How much of the document it has and the system has not. */
-static size_t owns(const nxc_dialect *dialect, const nxc_node *root, const nxc_relative *relative) {
-  size_t n = 0;
-  for (size_t i = 0; i < root->n_children; i++) {
-    const nxc_node *node = root->children[i];
-    n += relative_of(dialect, node) == relative || (node->key && nxc_relative_has(relative, node->key));
-  }
-  return n;
+static bool marks(const nxc_relative *relative, const nxc_node *node) {
+  nxc_relative_given given = given_by(node);
+  return nxc_relative_is_marked(relative, given.option, given.word);
 }
 
-/* Of those with a mark there the one that has most of the rest, and of several the first: some have taken
- * marks of another over. */
-const nxc_relative *nxc_relative_of(const nxc_dialect *dialect, const nxc_document *document) {
+const nxc_relative *nxc_relative_of(nxc_arena *arena, const nxc_dialect *dialect,
+                                    const nxc_document *document) {
   const nxc_node *root = document->root;
-  const nxc_relative *found = NULL;
-  size_t most = 0;
-  for (size_t i = 0; i < root->n_children; i++) {
-    const nxc_relative *one = relative_of(dialect, root->children[i]);
-    size_t n = one != NULL && one != found ? owns(dialect, root, one) : 0;
-    if (n > most) found = one;
-    if (n > most) most = n;
-  }
-  return found;
+  nxc_relative_given *given = nxc_arena_array(arena, root->n_children, sizeof *given);
+  for (size_t i = 0; i < root->n_children; i++) given[i] = given_by(root->children[i]);
+  return nxc_relative_of_options(dialect->name, given, root->n_children);
 }
 
 bool nxc_binding_may_have(const nxc_binding *binding, const nxc_option_row *row) {
@@ -146,15 +132,15 @@ void nxc_binding_take_relative(nxc_binding *binding) {
 /* What it has of its own there: an option, or a word of an option of both. NULL: nothing. */
 static const char *own_of(const nxc_binding *binding, const nxc_node *node) {
   if (node->key == NULL) return NULL;
-  bool marks = nxc_relative_find(binding->dialect->name, node->key) == binding->relative;
-  if (marks || nxc_option_find(binding->dialect, node->key) == NULL)
-    return marks || nxc_relative_has(binding->relative, node->key) ? node->key : NULL;
+  bool mark = nxc_relative_is_marked(binding->relative, node->key, "");
+  if (mark || nxc_option_find(binding->dialect, node->key) == NULL)
+    return mark || nxc_relative_has(binding->relative, node->key) ? node->key : NULL;
   if (nxc_relative_lists(binding->relative, node->key)) return node->key; /* and means more by it */
   const char *word = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING
                          ? nxc_relative_word(binding->relative, node->key, node->value.text)
                          : NULL;
   bool own = word != NULL && *word == '\0';
-  if (!own && relative_of(binding->dialect, node) != binding->relative) return NULL;
+  if (!own && !marks(binding->relative, node)) return NULL;
   return nxc_arena_printf(binding->arena, "%s %s", node->key, node->value.text);
 }
 
@@ -291,7 +277,7 @@ void nxc_binding_report_relative(nxc_binding *binding) {
     names = listed(binding, names, own);
     hurdle one = hurdle_of(binding, node, own, &unknown);
     if (one > worst) worst = one;
-    if (first == NULL || relative_of(binding->dialect, first) != relative) first = node;
+    if (first == NULL || !marks(relative, first)) first = node;
   }
   if (first == NULL) return;
   size_t n_remarks;

@@ -50,16 +50,16 @@ const nxc_version_search *nxc_versions_search(nxc_arena *arena, const nxc_dialec
   return s.versions;
 }
 
-const char *nxc_version_choose(const nxc_version_search *found) {
+const char *nxc_version_choose(const nxc_version_search *found, bool old) {
   const nxc_version_search *best = found;
   for (; found->version != NULL; found++)
-    if (found->n_unknown < best->n_unknown) best = found;
+    if (found->n_unknown < best->n_unknown + old) best = found;
   return best->version;
 }
 
-const char *nxc_version_evidence(nxc_arena *arena, const nxc_version_search *found) {
+const char *nxc_version_evidence(nxc_arena *arena, const nxc_version_search *found, const char *version) {
   const nxc_version_search *chosen = found;
-  while (strcmp(chosen->version, nxc_version_choose(found)) != 0) chosen++;
+  while (strcmp(chosen->version, version) != 0) chosen++;
   const nxc_version_search *beside = chosen > found ? chosen - 1 : chosen + 1;
   if (beside->first == NULL || beside->first == chosen->first) return NULL;
   return nxc_node_path(arena, beside->first);

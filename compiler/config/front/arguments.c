@@ -320,14 +320,15 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
 }
 
 const nxc_relative *nxc_arguments_relative(const nxc_arguments *to, const nxc_launch_words *words) {
-  const nxc_relative *found = NULL;
-  for (size_t i = 0; i < words->n_items && found == NULL; i++) {
+  nxc_relative_given *given = nxc_arena_array(to->arena, words->n_items, sizeof *given);
+  size_t n = 0;
+  for (size_t i = 0; i < words->n_items; i++) {
     const char *text = words->items[i].text;
     if (strncmp(text, "--", 2) != 0) continue;
     const char *name = nxc_arena_strndup(to->arena, text + 2, strcspn(text + 2, "="));
-    found = nxc_relative_find(to->dialect->name, name);
+    given[n++] = (nxc_relative_given){name, ""};
   }
-  return found;
+  return nxc_relative_of_options(to->dialect->name, given, n);
 }
 
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
