@@ -3,6 +3,7 @@
 #include "kernels/ref/ref.h"
 #include "schema/segment.h"
 
+#include <float.h>
 #include <math.h>
 
 /* torch.nn.utils.clip_grad_norm_ of gradients that carry a factor. */
@@ -16,9 +17,10 @@ void ref_clip_scale(const ref_call *call) {
   for (int64_t i = 1; i < s.n_elements; i++) sum += ref_load(&s, i);
   double root = sqrt(sum) / factor;
   if (ref_int(call, NX_clip_scale_maximize)) factor = -factor;
-  double ratio = clip / (root + 1e-6);
+  double ratio = clip < DBL_MAX ? clip / (root + 1e-6) : 1;
+  bool updates = isfinite(root) || ref_int(call, NX_clip_scale_goes_on);
   ref_store(&norm, 0, root);
-  ref_store(&scale, 0, isfinite(root) ? (ratio > 1 ? 1 : ratio) / factor : NAN);
+  ref_store(&scale, 0, updates ? (ratio < 1 ? ratio : 1) / factor : NAN);
 }
 
 void ref_segment(const ref_call *call) {

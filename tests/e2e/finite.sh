@@ -38,6 +38,10 @@ plan on 1e30 --set run.stop_at_nan=false
 expect 'or it goes on, where that is asked for' 0 'step 6/6' "$mpiexec" -n 2 "$nxrun" on.bin --dir on
 grep -q '"step":6,"loss":null' on/metrics.jsonl
 report 'with losses that are none' $?
+nan=$(grep -o '"step":[0-9]*,"loss":null' on/metrics.jsonl | head -1 | tr -dc 0-9)
+before=$(printf 'on/checkpoints/step-%06d' $((nan - 1))) after=$(printf 'on/checkpoints/step-%06d' "$nan")
+! cmp -s "$before"/model.safetensors "$after"/model.safetensors
+report 'and weights that such gradients update' $?
 expect 'which it then does' 1 \
   'step [0-9]*, rank [01]: operator [0-9]*, [a-z_]* of .*, is the first to make what is no number: element [0-9]* of ' \
   "$mpiexec" -n 2 "$nxrun" over.bin --dir over --resume --check-numbers

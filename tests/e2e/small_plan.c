@@ -119,7 +119,8 @@ static void add_step_operators(void) {
   operation(NX_OP_wait, NX_NONE, 1, 0, (uint32_t[]){grad});
   operation(NX_OP_wait, NX_NONE, 1, 0, (uint32_t[]){loss_total});
   operation(NX_OP_norm_sq, NX_NONE, 1, 1, (uint32_t[]){grad, sum}), integer(0), integer(1);
-  operation(NX_OP_clip_scale, NX_NONE, 1, 2, (uint32_t[]){sum, norm, scale}), real(1e300), integer(0);
+  operation(NX_OP_clip_scale, NX_NONE, 1, 2, (uint32_t[]){sum, norm, scale});
+  real(1e300), integer(0), integer(0);
   operation(NX_OP_segment, NX_NONE, 1, 1, (uint32_t[]){step, lr});
   integer(0), integer(0), integer(1), real(0), real(1), real(0.5), real(0), real(0), real(0), real(0);
   operation(NX_OP_segment, NX_NONE, 1, 1, (uint32_t[]){step, decay});

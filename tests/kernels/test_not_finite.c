@@ -2,6 +2,7 @@
 /* test_not_finite BACKEND: numbers that have run away are not hidden: what reads them is no number. */
 #include "tests/kernels/ref_run.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -54,15 +55,30 @@ static void logits_of_minus_infinity_weigh_nothing(void **state) {
   tensors_free(args, 3);
 }
 
-static void a_scale_by_no_number_is_none(void **state) {
-  (void)state;
+static double scale_of(double squares, double clip, bool goes_on) {
   tensor args[3] = {tensor_of(NX_f64, 1, 0, 0, 0), tensor_of(NX_f64, 1, 0, 0, 0),
                     tensor_of(NX_f64, 1, 0, 0, 0)};
-  tensor_set(&args[0], 0, NAN);
-  ref_run(NX_OP_clip_scale, 1, 2, args,
-          (nxk_attr[NX_MAX_ATTRS]){real(1)}); /* every backend takes it from ref */
-  assert_true(isnan(tensor_get(&args[2], 0)));
+  tensor_set(&args[0], 0, squares);
+  ref_run(NX_OP_clip_scale, 1, 2, args, /* every backend takes it from ref */
+          (nxk_attr[NX_MAX_ATTRS]){real(clip), whole(0), whole(goes_on)});
+  double scale = tensor_get(&args[2], 0);
   tensors_free(args, 3);
+  return scale;
+}
+
+static void a_scale_by_no_number_is_none(void **state) {
+  (void)state;
+  assert_true(isnan(scale_of((double)NAN, 1, false)));
+  assert_true(isnan(scale_of((double)INFINITY, DBL_MAX, false)));
+}
+
+/* As Megatron's clip_grad_by_total_norm_fp32 has it, whose test for NaN is off. */
+static void or_gradients_that_are_no_numbers_are_scaled(void **state) {
+  (void)state;
+  assert_true(scale_of((double)NAN, 1, true) == 1);
+  assert_true(scale_of((double)INFINITY, 1, true) == 0);
+  assert_true(scale_of((double)INFINITY, DBL_MAX, true) == 1);
+  assert_true(scale_of(4, 1, true) == scale_of(4, 1, false));
 }
 
 enum { WIDTH = 32, TOKENS = 2 };
@@ -134,6 +150,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_loss_of_no_numbers_is_none),
       cmocka_unit_test(logits_of_minus_infinity_weigh_nothing),
       cmocka_unit_test(a_scale_by_no_number_is_none),
+      cmocka_unit_test(or_gradients_that_are_no_numbers_are_scaled),
       cmocka_unit_test(a_score_of_minus_infinity_weighs_nothing),
       cmocka_unit_test(a_score_that_overflows_has_no_gradient),
   };

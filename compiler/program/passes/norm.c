@@ -102,7 +102,9 @@ nxc_id nxc_norm_build(nxc_graph *graph, const nxc_training *t) {
                                       .when = NX_WHEN_MIDDLE,
                                       .attrs = {[NX_clip_scale_clip] = nxc_real(t->optimizer.clip_norm),
                                                 [NX_clip_scale_maximize] =
-                                                    nxc_integer(t->optimizer.maximizes)}});
+                                                    nxc_integer(t->optimizer.maximizes),
+                                                [NX_clip_scale_goes_on] =
+                                                    nxc_integer(t->optimizer.goes_on)}});
   return scale;
 }
 

@@ -139,6 +139,7 @@ nxc_optimizer nxc_optimizer_read(const nxc_settings *s) {
   nxc_optimizer o = {
       .update = update_of(s, nx_optimizer_find(nxc_update_name(s))),
       .maximizes = nxc_flag(s, NX_SETTING_OPTIMIZER_MAXIMIZE),
+      .goes_on = !nxc_flag(s, NX_SETTING_RUN_STOP_AT_NAN) && !nxc_is(s, NX_SETTING_PRECISION_COMPUTE, "fp16"),
       .norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_NORM_WEIGHT_DECAY),
       .qk_norm_weight_decay = nxc_flag(s, NX_SETTING_OPTIMIZER_QK_NORM_WEIGHT_DECAY),
       .blockwise = nxc_flag(s, NX_SETTING_OPTIMIZER_BLOCKWISE),

@@ -40,6 +40,7 @@ typedef struct nxc_optimizer {
   size_t n_patterns;
   int64_t compresses_from; /* steps before those that reduce what bits stand for; 0: none does */
   bool maximizes;   /* the loss rises */
+  bool goes_on;     /* gradients that are no numbers update, too */
   double clip_norm; /* DBL_MAX: gradients are not clipped */
   bool begins_anew; /* where a training goes on from another's checkpoint */
 } nxc_optimizer;

@@ -68,10 +68,10 @@ kernel void clip_scale(OPERANDS) {
 #if N_IN > 1
   factor = X1(0);
 #endif
-  double root = sqrt(sum) / factor, ratio = A_clip / (root + 1e-6);
+  double root = sqrt(sum) / factor, ratio = A_clip < DBL_MAX ? A_clip / (root + 1e-6) : 1;
   if (A_maximize) factor = -factor;
   SET_Y0(0, root);
-  SET_Y1(0, isfinite(root) ? (ratio > 1 ? 1 : ratio) / factor : (double)NAN);
+  SET_Y1(0, isfinite(root) || A_goes_on ? (ratio < 1 ? ratio : 1) / factor : (double)NAN);
 }
 #endif
 
