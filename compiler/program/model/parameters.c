@@ -85,15 +85,22 @@ static const nxc_init_spec *init_of(const nxc_model *model, nxc_part part) {
   return is_output(part) ? &model->output_init : &model->init;
 }
 
-/* How a piece of a matrix is drawn; fans: rows and columns of the whole matrix together. Numbers of an
- * orthogonal one are the smaller the longer it is, and its parts, which are drawn alone, have numbers of that
- * size. */
-static void draw(const nxc_training *t, nxc_piece_node *piece, int64_t fans) {
+/* Of so many rows or columns those that are drawn together: where tensor-parallel ranks each draw their own
+ * matrix, their part. */
+static int64_t drawn_of(const nxc_graph *graph, const nxc_training *t, int64_t n, uint32_t atoms) {
+  uint32_t tensor = atoms & nxc_axis(&graph->mesh, NXC_AXIS_TENSOR);
+  return t->model.init_by_part ? n / nxc_mesh_size(&graph->mesh, tensor) : n;
+}
+
+/* How a piece of a matrix is drawn that has so many rows and columns. Numbers of an orthogonal one are the
+ * smaller the longer it is, and its parts, which are drawn alone, have numbers of that size. */
+static void draw(const nxc_training *t, nxc_piece_node *piece, int64_t matrix_rows, int64_t matrix_columns) {
   const nxc_init_spec *init = init_of(&t->model, piece->part);
   double columns = (double)piece->logical_columns, rows = (double)piece->logical_rows;
   piece->init = init->uniform ? NX_INIT_UNIFORM : init->orthogonal ? NX_INIT_ORTHOGONAL : NX_INIT_NORMAL;
-  piece->init_std = init->xavier ? sqrt(2.0 / (double)fans) : init->std;
-  if (init->orthogonal) piece->init_std *= sqrt(fmax(rows, columns) / fmax((double)fans - columns, columns));
+  piece->init_std = init->xavier ? sqrt(2.0 / (double)(matrix_rows + matrix_columns)) : init->std;
+  if (init->orthogonal)
+    piece->init_std *= sqrt(fmax(rows, columns) / fmax((double)matrix_rows, (double)matrix_columns));
 }
 
 uint32_t nxc_parameter_copies(const nxc_graph *graph, nxc_id parameter, const nxc_placement *placement) {
@@ -172,7 +179,7 @@ nxc_id nxc_parameter_rows(nxc_graph *graph, const nxc_training *t, const char *n
   for (size_t i = add_boxes(graph, t, value, boxes, n_boxes, false); i < graph->n_pieces; i++) {
     nxc_piece_node *piece = &graph->pieces[i];
     piece->logical_columns = piece->columns = columns;
-    draw(t, piece, rows_of_matrix(graph, t, piece->part, all_rows) + columns);
+    draw(t, piece, drawn_of(graph, t, rows_of_matrix(graph, t, piece->part, all_rows), atoms), columns);
   }
   return value;
 }
@@ -189,7 +196,7 @@ nxc_id nxc_parameter_columns(nxc_graph *graph, const nxc_training *t, const char
   piece->logical_columns = box->n_local * nxc_mesh_size(&graph->mesh, atoms);
   piece->columns = box->n_local;
   piece->column_start = box->start;
-  draw(t, piece, rows + piece->logical_columns);
+  draw(t, piece, rows, drawn_of(graph, t, piece->logical_columns, atoms));
   return value;
 }
 
@@ -317,7 +324,8 @@ nxc_id nxc_parameter_experts(nxc_graph *graph, const nxc_training *t, const char
       piece->logical_columns = divides_columns ? columns * nxc_mesh_size(&graph->mesh, tensor) : columns;
       piece->row = row;
       *(divides_columns ? &piece->column_start : &piece->row_start) = boxes[i].start;
-      draw(t, piece, divides_columns ? rows + columns * n_tensor : rows * n_tensor + columns);
+      int64_t drawn = t->model.init_by_part ? 1 : n_tensor;
+      draw(t, piece, divides_columns ? rows : rows * drawn, divides_columns ? columns * drawn : columns);
       int64_t most_rows =
           piece->logical_rows > t->lora.rank ? piece->logical_rows : t->lora.rank; /* of an adapter */
       hold(graph, &piece->row_start, most_rows, (uint32_t)(expert / n_local));

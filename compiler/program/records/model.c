@@ -82,6 +82,7 @@ static void read_inits(const nxc_settings *s, nxc_model *m) {
   m->relative_init = own_init(s, &m->init, NX_SETTING_MODEL_RELATIVE_INIT_STD);
   m->router_init = router_init(s, m);
   m->output_init = read_init(s, m, output);
+  m->init_by_part = nxc_flag(s, NX_SETTING_MODEL_INIT_BY_PART);
   bool scaled = !nxc_has(s, NX_SETTING_MODEL_OUTPUT_INIT_METHOD) && nxc_flag(s, NX_SETTING_MODEL_SCALED_INIT);
   if (scaled && row->deviation == GIVEN) m->output_init.std = deviation(s, m, OVER_BRANCHES);
 }
