@@ -57,7 +57,9 @@ typedef enum nx_walk {
                            (Megatron's dataloader-type cyclic with no-data-sharding) */
   NX_WALK_CYCLIC_SHARDS, /* the same, and each rank has samples of its own, one permutation being that of all
                           */
-  NX_WALK_AGAIN          /* the whole batches of an epoch, in the order of the first, again and again */
+  NX_WALK_AGAIN,         /* the whole batches of an epoch, in the order of the first, again and again; each
+                            is dealt to the ranks one by one (PyTorch's DistributedSampler without shuffle) */
+  NX_WALK_DEALT          /* whole batches, dealt so, of epochs that are permuted by their number */
 } nx_walk;
 
 /* What a schedule reads: a mixture of sources. Training reads the one that has its role. */

@@ -10,6 +10,10 @@ static uint64_t together(const nxr_walk *walk) {
   return (uint64_t)walk->n_ranks * walk->micro_batch;
 }
 
+static bool deals(const nxr_walk *walk) {
+  return walk->kind == NX_WALK_AGAIN || walk->kind == NX_WALK_DEALT;
+}
+
 static uint64_t rounded_up(uint64_t n, uint64_t to) {
   return (n + to - 1) / to * to;
 }
@@ -17,13 +21,13 @@ static uint64_t rounded_up(uint64_t n, uint64_t to) {
 /* Of an epoch, for batches of so many samples. */
 static uint64_t samples_read(const nxr_walk *walk, uint64_t batch) {
   if (walk->kind == NX_WALK_DISTRIBUTED) return rounded_up(walk->n_samples, walk->n_ranks) / batch * batch;
-  if (walk->kind == NX_WALK_AGAIN) return walk->n_samples / batch * batch;
+  if (deals(walk)) return walk->n_samples / batch * batch;
   return walk->n_samples / together(walk) * together(walk);
 }
 
 static uint64_t samples_permuted(const nxr_walk *walk) {
   uint64_t n_batches = walk->n_samples / walk->micro_batch;
-  return walk->kind == NX_WALK_DISTRIBUTED ? walk->n_samples
+  return walk->kind == NX_WALK_DISTRIBUTED || deals(walk) ? walk->n_samples
          : walk->kind == NX_WALK_CYCLIC    ? n_batches * walk->micro_batch
                                            : n_batches / walk->n_ranks * walk->micro_batch;
 }
@@ -65,15 +69,27 @@ static const uint64_t *order_of(nxr_walk *walk, uint64_t epoch) {
   return order;
 }
 
+/* Samples of a step that a rank reads. */
+static uint64_t share_of(const nxr_walk *walk, const nxr_stride *step) {
+  return step->n > walk->n_ranks ? step->n / walk->n_ranks : 1;
+}
+
+/* Ranks take samples of a step in turn. */
+static uint64_t dealt(const nxr_walk *walk, const nxr_stride *step, uint64_t sample) {
+  uint64_t share = share_of(walk, step), at = sample - step->first;
+  return step->first + at % share * walk->n_ranks + at / share;
+}
+
 /* Each rank has its own samples, one behind those of the rank before. */
 static uint64_t of_shards(nxr_walk *walk, const nxr_stride *step, uint64_t sample) {
-  uint64_t share = step->n > walk->n_ranks ? step->n / walk->n_ranks : 1, at = sample - step->first;
+  uint64_t share = share_of(walk, step), at = sample - step->first;
   uint64_t number = step->first / walk->n_ranks + at % share, of_rank = walk->n_read / walk->n_ranks;
   return at / share * of_rank + order_of(walk, number / of_rank)[number % of_rank];
 }
 
 uint64_t nxr_walk_sample(nxr_walk *walk, const nxr_stride *step, uint64_t sample) {
   if (walk->kind == NX_WALK_STRAIGHT) return sample;
+  if (deals(walk)) sample = dealt(walk, step, sample);
   if (walk->kind == NX_WALK_AGAIN) return sample % walk->n_read;
   if (walk->kind == NX_WALK_CYCLIC_SHARDS) return of_shards(walk, step, sample);
   return order_of(walk, sample / walk->n_read)[sample % walk->n_read % walk->n_permuted];

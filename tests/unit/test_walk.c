@@ -101,13 +101,29 @@ static void whole_datasets_are_permuted_as_megatron_does(void **state) {
   nxr_walk_close(&walk);
 }
 
-/* 23 samples are two batches of 8. */
+/* 23 samples are two batches of 8, whose even places are the first rank's. */
 static void whole_batches_come_again(void **state) {
   (void)state;
   nxr_walk walk = opened(NX_WALK_AGAIN, 42, 2, 8);
   for (uint64_t sample = 0; sample < 48; sample++) {
     const nxr_stride step = {sample / 8 * 8, 8};
-    assert_int_equal(nxr_walk_sample(&walk, &step, sample), sample % 16);
+    assert_int_equal(nxr_walk_sample(&walk, &step, sample), sample % 16 / 8 * 8 + sample % 4 * 2 + sample % 8 / 4);
+  }
+  nxr_walk_close(&walk);
+}
+
+/* The sampler with drop_last, whose seed nobody gives, in batches of 4 of a rank. */
+static void batches_are_dealt_as_the_distributed_sampler_does(void **state) {
+  (void)state;
+  static const uint64_t epochs[3][N_RANKS][8] = {
+      {{19, 16, 15, 22, 4, 6, 9, 1}, {8, 3, 20, 14, 7, 13, 10, 12}},
+      {{9, 20, 22, 13, 1, 3, 16, 18}, {4, 11, 6, 12, 19, 2, 7, 0}},
+      {{1, 13, 5, 0, 2, 17, 9, 10}, {20, 7, 8, 18, 6, 12, 3, 22}}};
+  nxr_walk walk = opened(NX_WALK_DEALT, 42, 2, 8);
+  for (uint64_t at = 0; at < 6; at++) {
+    const nxr_stride step = {at * 8, 8};
+    for (uint64_t i = 0; i < 8; i++)
+      assert_int_equal(nxr_walk_sample(&walk, &step, step.first + i), epochs[at / 2][i / 4][at % 2 * 4 + i % 4]);
   }
   nxr_walk_close(&walk);
 }
@@ -128,6 +144,7 @@ int main(void) {
       cmocka_unit_test(shards_are_those_of_megatron),
       cmocka_unit_test(whole_datasets_are_permuted_as_megatron_does),
       cmocka_unit_test(whole_batches_come_again),
+      cmocka_unit_test(batches_are_dealt_as_the_distributed_sampler_does),
       cmocka_unit_test(what_has_no_batch_is_told),
   };
   return cmocka_run_group_tests_name("walk", tests, NULL, NULL);

@@ -133,14 +133,15 @@ static nxc_dataset_source *read_sources(const nxc_settings *s, const part *of, c
 }
 
 /* Its sampler shuffles, and the dataset is left as it is. */
-static bool is_torchs(const nxc_settings *s) {
-  return nxc_flag(s, NX_SETTING_DATA_SHUFFLE) && nxc_is(s, NX_SETTING_DATA_ORDER, "torch");
+static bool is_torchs(const nxc_settings *s, const char *order) {
+  return nxc_flag(s, NX_SETTING_DATA_SHUFFLE) && nxc_is(s, NX_SETTING_DATA_ORDER, order);
 }
 
 /* An evaluation ends within an epoch, which may have no whole batch. */
 static nx_walk walk_of(const nxc_settings *s, nx_dataset_role role) {
-  bool again = role == NX_DATASET_TRAIN && nxc_is(s, NX_SETTING_DATA_WALK, "again");
-  return is_torchs(s)                                       ? NX_WALK_DISTRIBUTED
+  bool trains = role == NX_DATASET_TRAIN, again = trains && nxc_is(s, NX_SETTING_DATA_WALK, "again");
+  return is_torchs(s, "torch")                              ? NX_WALK_DISTRIBUTED
+         : is_torchs(s, "torch_dealt")                      ? trains ? NX_WALK_DEALT : NX_WALK_STRAIGHT
          : nxc_is(s, NX_SETTING_DATA_WALK, "cyclic")        ? NX_WALK_CYCLIC
          : nxc_is(s, NX_SETTING_DATA_WALK, "cyclic_shards") ? NX_WALK_CYCLIC_SHARDS
          : again                                            ? NX_WALK_AGAIN
@@ -153,7 +154,8 @@ static nxc_dataset make_set(const nxc_settings *s, const part *of, const char *n
                                   .order = order_of(s),
                                   .blend = NX_BLEND_WEIGHTS,
                                   .walk = walk_of(s, of->role),
-                                  .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE) && !is_torchs(s)}};
+                                  .shuffle = nxc_flag(s, NX_SETTING_DATA_SHUFFLE) && !is_torchs(s, "torch") &&
+                                             !is_torchs(s, "torch_dealt")}};
 }
 
 static void add_set(nxc_datasets *datasets, const nxc_dataset *set) {
