@@ -19,7 +19,7 @@ void CPU_NAME(cpu_fp8_amax)(const nxk_kernel *kernel, const nxk_frame *frame) {
   float *y = cpu_out_at(kernel, frame, 0);
   nx_dtype type = cpu_in(kernel, 0)->dtype;
   int64_t n = nxk_n_elements(cpu_in(kernel, 0)), n_threads = kernel->device->n_threads;
-  uint32_t most = cpu_int(kernel, frame, NX_fp8_amax_accumulate) ? vec_bits(*y) : 0;
+  uint32_t most = 0;
 #pragma omp parallel num_threads(n_threads) reduction(max : most)
   {
     vec_buffer buffer;

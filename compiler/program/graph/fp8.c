@@ -19,12 +19,8 @@ static nxc_id maximum(nxc_graph *graph, const char *name, nxc_role role) {
   return nxc_value_new(graph, name, role, &shape);
 }
 
-static void append_amax(nxc_graph *graph, nxc_id value, nxc_id to, bool accumulate, uint8_t when) {
-  nxc_append(graph, &(nxc_op_request){.op = NX_OP_fp8_amax,
-                                      .in = {value},
-                                      .out = {to},
-                                      .attrs = {[NX_fp8_amax_accumulate] = nxc_integer(accumulate)},
-                                      .when = when});
+static void append_amax(nxc_graph *graph, nxc_id value, nxc_id to, uint8_t when) {
+  nxc_append(graph, &(nxc_op_request){.op = NX_OP_fp8_amax, .in = {value}, .out = {to}, .when = when});
 }
 
 int64_t nxc_fp8_history(const nxc_graph *graph) {
@@ -33,15 +29,26 @@ int64_t nxc_fp8_history(const nxc_graph *graph) {
   return fp8->newest ? 1 : fp8->history;
 }
 
+/* A weight is the same in all passes of a step. */
 void nxc_fp8_note(nxc_graph *graph, nxc_fp8_product *product, nxc_fp8_operand operand, nxc_id value) {
-  bool several = graph->n_micro_batches > 1;
   nxc_id history = product->history[operand];
+  bool once = operand == NXC_FP8_WEIGHT;
   if (history == 0) return;
-  nxc_id most = maximum(graph, nxc_arena_printf(graph->arena, "%s.now", graph->values[history].name),
-                        NXC_ROLE_GRADIENT);
-  product->maxima[operand] = most;
-  append_amax(graph, value, most, false, several ? NX_WHEN_FIRST : NX_WHEN_ALWAYS);
-  if (several) append_amax(graph, value, most, true, NX_WHEN_MIDDLE | NX_WHEN_LAST);
+  product->maxima[operand] =
+      maximum(graph, nxc_arena_printf(graph->arena, "%s.now", graph->values[history].name),
+              once ? NXC_ROLE_GRADIENT : NXC_ROLE_ACTIVATION);
+  append_amax(graph, value, product->maxima[operand],
+              once && graph->n_micro_batches > 1 ? NX_WHEN_FIRST : NX_WHEN_ALWAYS);
+}
+
+/* Passes of other micro-batches may come between a forward pass and its gradients. */
+void nxc_fp8_follow(nxc_graph *graph, nxc_fp8_product *product) {
+  nxc_id history = product->history[NXC_FP8_X];
+  if (history == 0) return;
+  nxc_shape shape = nxc_shape_of(NX_f32, 1, (int64_t[]){1});
+  const char *name = nxc_arena_printf(graph->arena, "%s.followed", graph->values[history].name);
+  product->followed = nxc_value_new(graph, name, NXC_ROLE_ACTIVATION, &shape);
+  append_amax(graph, history, product->followed, NX_WHEN_ALWAYS);
 }
 
 /* The maximum of what the ranks together hold that this is divided over: not of other ranks' samples. */
@@ -51,7 +58,7 @@ static nxc_id measured(nxc_graph *graph, nxc_id value) {
   uint32_t atoms = nxc_axis(&graph->mesh, NXC_AXIS_STAGE) & ~whole;
   const char *of = graph->values[value].name;
   nxc_id most = maximum(graph, nxc_arena_printf(graph->arena, "%s.amax", of), NXC_ROLE_ACTIVATION);
-  append_amax(graph, value, most, false, NX_WHEN_ALWAYS);
+  append_amax(graph, value, most, NX_WHEN_ALWAYS);
   if (atoms == 0) return most;
   return nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
                                              .name = nxc_arena_printf(graph->arena, "%s.maxima", of),
@@ -72,7 +79,8 @@ static nxc_id round_blocks(nxc_graph *graph, const nxc_fp8_product *product, nxc
                                       [NX_fp8_round_block_rows] = nxc_integer(rows),
                                       [NX_fp8_round_block_columns] = nxc_integer(columns)},
                             .dtype = type_of(graph)};
-  if (fp8->recipe.maxima == NXC_FP8_REMEMBERED) request.in[1] = product->history[operand];
+  if (fp8->recipe.maxima == NXC_FP8_REMEMBERED)
+    request.in[1] = operand == NXC_FP8_X ? product->followed : product->history[operand];
   if (fp8->recipe.maxima == NXC_FP8_MEASURED) request.in[1] = measured(graph, value);
   return nxc_append(graph, &request);
 }
@@ -121,56 +129,59 @@ nxc_fp8_factors nxc_fp8_factors_of(nxc_graph *graph, nxc_id y, nxc_id x, nxc_id 
 }
 
 /* Each rank's maxima are a part of one vector, as those of all ranks stand one after another. */
-static nxc_id join_maxima(nxc_graph *graph, int64_t n) {
-  nxc_shape shape = nxc_shape_of(NX_f32, 1, (int64_t[]){n});
+static nxc_id join_maxima(nxc_graph *graph, nxc_fp8_operand operand, const char *name) {
+  nxc_shape shape = nxc_shape_of(NX_f32, 1, (int64_t[]){0});
+  nxc_id first = 0;
+  for (size_t i = 0; i < graph->n_fp8_products; i++) {
+    nxc_id most = graph->fp8_products[i].maxima[operand];
+    if (first == 0) first = most;
+    shape.dims[0] += most != 0;
+  }
+  if (first == 0) return 0;
   nxc_place_atoms(&shape.placement, nxc_axis(&graph->mesh, NXC_AXIS_STAGE), NXC_SPLIT);
-  nxc_id all = nxc_value_new(graph, "fp8.maxima", NXC_ROLE_GRADIENT, &shape);
+  nxc_id all = nxc_value_new(graph, name, graph->values[first].role, &shape);
   uint64_t offset = 0;
-  for (size_t i = 0; i < graph->n_fp8_products; i++)
-    for (int operand = 0; operand < NXC_N_FP8_OPERANDS; operand++) {
-      nxc_id most = graph->fp8_products[i].maxima[operand];
-      if (most == 0) continue;
-      graph->values[most].view_of = all;
-      graph->values[most].view_offset = offset;
-      offset += sizeof(float);
-    }
+  for (size_t i = 0; i < graph->n_fp8_products; i++) {
+    nxc_id most = graph->fp8_products[i].maxima[operand];
+    if (most == 0) continue;
+    graph->values[most].view_of = all;
+    graph->values[most].view_offset = offset;
+    offset += sizeof(float);
+  }
   return all;
 }
 
-static int64_t count_maxima(const nxc_graph *graph) {
-  int64_t n = 0;
-  for (size_t i = 0; i < graph->n_fp8_products; i++)
-    for (int operand = 0; operand < NXC_N_FP8_OPERANDS; operand++)
-      n += graph->fp8_products[i].maxima[operand] != 0;
-  return n;
-}
-
-void nxc_fp8_step(nxc_graph *graph) {
-  int64_t n = count_maxima(graph), entry = 0;
+void nxc_fp8_remember(nxc_graph *graph, nxc_fp8_operand operand) {
+  static const char *const names[] = {[NXC_FP8_X] = "fp8.x_maxima",
+                                      [NXC_FP8_WEIGHT] = "fp8.weight_maxima",
+                                      [NXC_FP8_GRADIENT] = "fp8.gradient_maxima"};
+  uint8_t when = operand == NXC_FP8_WEIGHT ? NX_WHEN_LAST : NX_WHEN_ALWAYS;
   uint32_t stage = nxc_axis(&graph->mesh, NXC_AXIS_STAGE);
-  if (n == 0) return;
+  nxc_id all = join_maxima(graph, operand, names[operand]);
+  if (all == 0) return;
+  int64_t n = graph->values[all].shape.dims[0], entry = 0;
   graph->origin = "fp8";
-  nxc_id all = join_maxima(graph, n);
+  graph->layer = -1;
   if (nxc_mesh_size(&graph->mesh, stage) > 1)
     all = nxc_append(graph, &(nxc_op_request){.op = NX_OP_all_gather,
                                               .name = "all_maxima",
                                               .in = {all},
                                               .attrs = {[NX_all_gather_axis] = nxc_integer(0)},
-                                              .when = NX_WHEN_LAST,
+                                              .when = when,
                                               .group_atoms = stage});
   nxc_shape shape = graph->values[all].shape;
   shape.n_dims = 2;
   shape.dims[0] /= n;
   shape.dims[1] = n;
-  all = nxc_view_new(graph, "fp8.maxima_of_ranks", nxc_value_root(graph, all), 0, &shape);
-  for (size_t i = 0; i < graph->n_fp8_products; i++)
-    for (int operand = 0; operand < NXC_N_FP8_OPERANDS; operand++) {
-      nxc_id history = graph->fp8_products[i].history[operand];
-      if (graph->fp8_products[i].maxima[operand] == 0) continue;
-      nxc_append(graph, &(nxc_op_request){.op = NX_OP_fp8_history,
-                                          .in = {history, all},
-                                          .out = {history},
-                                          .attrs = {[NX_fp8_history_entry] = nxc_integer(entry++)},
-                                          .when = NX_WHEN_LAST});
-    }
+  all = nxc_view_new(graph, nxc_arena_printf(graph->arena, "%s.of_ranks", names[operand]),
+                     nxc_value_root(graph, all), 0, &shape);
+  for (size_t i = 0; i < graph->n_fp8_products; i++) {
+    nxc_id history = graph->fp8_products[i].history[operand];
+    if (graph->fp8_products[i].maxima[operand] == 0) continue;
+    nxc_append(graph, &(nxc_op_request){.op = NX_OP_fp8_history,
+                                        .in = {history, all},
+                                        .out = {history},
+                                        .attrs = {[NX_fp8_history_entry] = nxc_integer(entry++)},
+                                        .when = when});
+  }
 }

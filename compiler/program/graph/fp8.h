@@ -7,8 +7,10 @@
  * scales they lie along what is summed over, so each product rounds anew.
  *
  * With delayed scales each operand has a piece of memory beside the model's weights: the greatest magnitudes
- * of the last steps, the newest first. Passes note those of the step; the step gathers them from the ranks of
- * the stage, so that all of them, and every mesh, have the same scales. */
+ * of the last passes, the newest first, which a pass notes and at its end gathers from the ranks of the
+ * stage, so that all of them have the same scales. What is read is remembered by forward passes, its gradient by
+ * backward passes; a weight, which is the same in all passes of a step, by the step. A pass notes what scale
+ * it read by, since others may come before its gradients (Transformer Engine does all of it so). */
 #ifndef NXC_FP8_H
 #define NXC_FP8_H
 
@@ -21,6 +23,8 @@ nxc_id nxc_fp8_round_columns(nxc_graph *graph, const nxc_fp8_product *product, n
                              nxc_id value);
 /* Notes the greatest magnitude of an operand, where it is remembered. */
 void nxc_fp8_note(nxc_graph *graph, nxc_fp8_product *product, nxc_fp8_operand operand, nxc_id value);
+/* Notes what the scale of what is read follows in this pass. */
+void nxc_fp8_follow(nxc_graph *graph, nxc_fp8_product *product);
 /* The product that made this value; NULL: none in fp8. Not kept over new products. */
 nxc_fp8_product *nxc_fp8_product_of(const nxc_graph *graph, nxc_id y);
 void nxc_fp8_product_add(nxc_graph *graph, const nxc_fp8_product *product);
@@ -33,7 +37,8 @@ nxc_fp8_factors nxc_fp8_factors_of(nxc_graph *graph, nxc_id y, nxc_id x, nxc_id 
 
 /* How many maxima are remembered of an operand; 0: none are. */
 int64_t nxc_fp8_history(const nxc_graph *graph);
-/* Joins the maxima of the step into one vector, and moves each to its history in the step that is built. */
-void nxc_fp8_step(nxc_graph *graph);
+/* Joins the maxima of an operand of all products into one vector, and moves each to its history, at the end
+ * of the program that is built. */
+void nxc_fp8_remember(nxc_graph *graph, nxc_fp8_operand operand);
 
 #endif

@@ -205,7 +205,8 @@ typedef struct nxc_quantiles {
 typedef struct nxc_fp8_product {
   nxc_id y, x, weight;                /* before they are rounded */
   nxc_id history[NXC_N_FP8_OPERANDS]; /* maxima that are remembered of each; 0: none are */
-  nxc_id maxima[NXC_N_FP8_OPERANDS];  /* that of this step; 0: none is */
+  nxc_id maxima[NXC_N_FP8_OPERANDS];  /* that of this pass, or of this step; 0: none is */
+  nxc_id followed;                    /* the maximum that x's scale follows in this pass */
 } nxc_fp8_product;
 
 /* What the updates of a group read, as the step makes it. */

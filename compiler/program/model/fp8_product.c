@@ -24,6 +24,7 @@ bool nxc_fp8_operands(nxc_graph *graph, const nxc_training *t, nxc_part part, nx
   *product = (nxc_fp8_product){.x = *x, .weight = *weight};
   if (!is_in_fp8(graph, t)) return false;
   remember(graph, t, part, product);
+  nxc_fp8_follow(graph, product);
   nxc_fp8_note(graph, product, NXC_FP8_X, *x);
   nxc_fp8_note(graph, product, NXC_FP8_WEIGHT, *weight);
   *x = nxc_fp8_round(graph, product, NXC_FP8_X, *x);

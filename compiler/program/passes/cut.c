@@ -29,7 +29,7 @@ static bool is_overwritten(const cut *c, const nxc_operator_node *op) {
 static bool is_of_inputs(const cut *c, const nxc_operator_node *op) {
   for (uint32_t out = 0; out < op->n_out; out++)
     if (c->needed[nxc_value_root(c->graph, op->args[op->n_in + out])]) return true;
-  return op->op == NX_OP_wait || is_overwritten(c, op);
+  return op->op == NX_OP_wait || op->op == NX_OP_fp8_history || is_overwritten(c, op);
 }
 
 /* What the stage before waits for; of the first chunk, what the embedding's gradient is made from. */

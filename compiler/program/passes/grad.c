@@ -208,5 +208,6 @@ void nxc_grad_build(nxc_graph *graph, double loss_scale) {
     if (rule->grad != NULL) rule->grad(&grad, &op);
   }
   add_tied(graph);
+  nxc_fp8_remember(graph, NXC_FP8_GRADIENT);
   if (graph->input) nxc_port_send(graph, NX_PORT_INPUT_GRADIENT, nxc_grad_of(&grad, graph->input));
 }

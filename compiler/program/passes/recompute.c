@@ -62,6 +62,7 @@ static bool drops(const recompute *r, const nxc_operator_node *op) {
   const nxc_training *t = r->t;
   if (t->lora.base && op->op == t->lora.base->op) return true; /* else nothing would be saved */
   if (op->op == NX_OP_fp8_round) return true;
+  if (op->op == NX_OP_fp8_amax && r->graph->values[op->args[0]].memory) return false; /* it is another then */
   if (t->layout.sequence_parallel && op->op == NX_OP_all_gather) return true;
   if (op->layer < 0) return false;
   const nxc_recomputation *again = &t->recomputation;

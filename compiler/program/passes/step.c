@@ -296,6 +296,7 @@ void nxc_step_begin(nxc_graph *graph, const nxc_training *t, int64_t n_squares) 
   bool alone = graph->pipeline->n_chunks == 1;
   graph->program = NXC_FORWARD;
   graph->layer = -1;
+  nxc_fp8_remember(graph, NXC_FP8_X);
   if (!graph->is_last) {
     graph->origin = "loss";
     graph->loss = counted_elsewhere(graph, t, "loss", 1);
@@ -346,6 +347,6 @@ void nxc_step_build(nxc_graph *graph, const nxc_training *training) {
   rates(&s);
   for (nxc_id i = 0; i < graph->n_ranges; i++)
     if (!graph->ranges[i].frozen) update_range(&s, i);
-  nxc_fp8_step(graph);
+  nxc_fp8_remember(graph, NXC_FP8_WEIGHT);
   nxc_moe_settle(graph, training);
 }

@@ -99,7 +99,7 @@ kernel void fp8_amax_total(OPERANDS) {
   for (long i = get_local_id(0); i < n_blocks; i += LOCAL)
     most = greater(most, ((global const float *)scratch)[i]);
   most = greatest(most, room);
-  if (get_local_id(0) == 0) SET_Y0(0, A_accumulate ? greater(Y0(0), most) : most);
+  if (get_local_id(0) == 0) SET_Y0(0, most);
 }
 #endif
 
