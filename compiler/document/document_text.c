@@ -38,18 +38,19 @@ nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, s
   return (nxc_span){source, (uint32_t)line + 1, (uint32_t)column + 1, (uint32_t)length};
 }
 
-/* libyaml's words for the usual mistakes, in ours. */
+/* libyaml's words for the usual mistakes, in ours; the first are those behind a line without a colon. */
+enum { N_LACK_COLONS = 2 };
 static const struct {
   const char *yaml, *message, *fix;
 } syntax_texts[] = {
     {"mapping values are not allowed", "a ':' followed by a blank where no key can stand",
      "quote the value if the colon belongs to it, or correct the indentation"},
+    {"could not find expected ':'", "a line that is neither a key with ':' nor part of the value above",
+     "write a key, a colon and a blank (key: value); the line above may lack the blank"},
     {"did not find expected ',' or ']'", "this list needs ',' or ']' here",
      "put a comma behind the item before, or close the list; text with brackets needs quotes"},
     {"did not find expected ',' or '}'", "this map needs ',' or '}' here",
      "put a comma behind the entry before, or close the map; text with braces needs quotes"},
-    {"could not find expected ':'", "a line that is neither a key with ':' nor part of the value above",
-     "write a key, a colon and a blank (key: value); the line above may lack the blank"},
     {"found character that cannot start any token", "a value cannot start with this character",
      "quote the value; indent with spaces, not tabs"},
     {"did not find expected key", "the indentation fits no open map here",
@@ -69,6 +70,21 @@ static bool is_indented_by_tab(nxc_span at) {
   return line != NULL && n_spaces < n_bytes && line[n_spaces] == '\t';
 }
 
+/* The next line above that is no comment, where it has no colon and is no item; 0: it is fine, or none is. */
+static uint32_t line_without_colon(nxc_span at) {
+  for (uint32_t line = at.source ? at.line : 0; line > 1; line--) {
+    size_t n_bytes, n = 0;
+    const char *text = nxc_source_line(at.source, line - 1, &n_bytes);
+    while (n < n_bytes && strchr(" \t\r", text[n]) != NULL) n++;
+    if (n == n_bytes || text[n] == '#') continue;
+    if (text[n] == '-' || text[n] == '"' || text[n] == '\'') return 0;
+    for (; n < n_bytes && text[n] != '#'; n++)
+      if (text[n] == ':' && (n + 1 == n_bytes || strchr(" \t\r", text[n + 1]) != NULL)) return 0;
+    return line - 1;
+  }
+  return 0;
+}
+
 void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
                        nxc_span opened) {
   const char *message = problem ? problem : "this is not YAML", *fix = NULL;
@@ -76,6 +92,10 @@ void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, con
     if (strncmp(message, syntax_texts[i].yaml, strlen(syntax_texts[i].yaml))) continue;
     message = syntax_texts[i].message;
     fix = syntax_texts[i].fix;
+    uint32_t above = i < N_LACK_COLONS ? line_without_colon(at) : 0;
+    if (above > 0)
+      fix = nxc_arena_printf(nxc_sink_arena(reader->sink),
+                             "write key: value on line %u, which has no colon with a blank behind it", above);
     break;
   }
   if (is_indented_by_tab(at)) {

@@ -193,6 +193,18 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
   return row;
 }
 
+/* -name, which argparse knows as nothing; gives the option that is meant, or NULL. */
+static const nxc_option_row *find_behind_one(nxc_arguments *to, const char *name, nxc_span at) {
+  const nxc_option_row *row = has_own_alone(to) ? NULL : nxc_arguments_option(to, name);
+  if (row == NULL) return NULL;
+  nxc_arena *arena = to->arena;
+  report_repair(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", name),
+                nxc_repair_word(arena, at, nxc_arena_printf(arena, "-%s", name),
+                                nxc_arena_printf(arena, "--%s", name), true),
+                nxc_arena_printf(arena, "options have two hyphens in front, and -%s has one", name));
+  return row;
+}
+
 /* A value behind a switch. */
 static void report_switch_value(nxc_arguments *to, const nxc_launch_word *word, const char *name) {
   bool no = strcasecmp(word->text, "false") == 0;
@@ -278,7 +290,8 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   size_t n_name = (equals ? (size_t)(equals - word->text) : n_bytes) - n_dashes;
   const nxc_launch_word head = part_of(to, word, 0, n_dashes + n_name);
   const char *name = head.text + n_dashes;
-  const nxc_option_row *row = n_dashes == 2 ? nxc_arguments_option(to, name) : NULL;
+  const nxc_option_row *row =
+      n_dashes == 2 ? nxc_arguments_option(to, name) : find_behind_one(to, name, head.at);
   if (row == NULL && n_dashes == 2) {
     row = find_meant(to, name, head.at);
     if (row != NULL) name = row->name;

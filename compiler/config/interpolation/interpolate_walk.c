@@ -84,7 +84,8 @@ static nxc_step report_absent(nxc_evaluator *m, const nxc_node *in, token at) {
                               place_name(m, in), nxc_kind_name(child->key_value.kind));
   }
   if (suggests) nearest = nxc_nearest(word, names, n);
-  const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL;
+  const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest)
+                            : "give that key, or write the value itself";
   const char *section = nxc_node_path(m->arena, in);
   const char *path = *section ? nxc_arena_printf(m->arena, "%s.%s", section, word) : word;
   const char *message = nxc_arena_printf(m->arena, "%s has no key %s", place_name(m, in), word);

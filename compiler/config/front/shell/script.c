@@ -55,6 +55,17 @@ static void end_text(nxc_text *text) {
   text->n_bytes -= n % 2;
 }
 
+/* bash takes CR for a letter of the word that it ends, and of what a backslash in front of it escapes. */
+static void warn_of_returns(nxc_shell *s) {
+  const nxc_source *source = s->texts[0].source;
+  const char *at = strstr(source->text, "\r\n");
+  if (at == NULL) return;
+  nxc_report(s->sink, "NX5927", NXC_SEVERITY_WARNING,
+             nxc_shell_place(s, s->texts[0].base + (size_t)(at - source->text), 1),
+             "save it with lines that end in LF alone: sed -i 's/\\r$//' FILE",
+             "lines end in CR LF, and bash takes the CR for a part of the last word");
+}
+
 bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_source *arguments, nxc_sink *sink,
                      nxc_script *script) {
   *script = (nxc_script){.arena = arena};
@@ -65,6 +76,7 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_sourc
     return false;
   }
   end_text(&s->texts[0].text);
+  warn_of_returns(s);
   nxc_shell_read_job(s, &s->texts[0].text);
   nxc_shell_run_text(s, &s->texts[0].text, 0, false);
   if (!s->failed) nxc_shell_end_launches(s);
