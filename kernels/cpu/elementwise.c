@@ -284,22 +284,47 @@ bool CPU_NAME(cpu_fill_bind)(nxk_kernel *kernel, nxk_fault *fault) {
   return cpu_is_real(cpu_out(kernel, 0)) && kernel->operator.attrs[NX_fill_value].kind == NXK_REAL;
 }
 
+typedef struct filling {
+  void *y;
+  nx_dtype type;
+  float value;
+  uint16_t narrow; /* the value in a type of two bytes */
+} filling;
+
+static void fill_span(const filling *f, int64_t begin, int64_t end) {
+  if (f->type == NX_f32) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) ((float *)f->y)[i] = f->value;
+  } else {
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) ((uint16_t *)f->y)[i] = f->narrow;
+  }
+}
+
+/* Past the caches, which else read the memory before it is overwritten. */
+static void fill_past(const filling *f, int64_t begin, int64_t end) {
+  const int64_t unit = f->type == NX_f32 ? 8 : 16; /* elements of 32 bytes */
+  __m256i words = f->type == NX_f32 ? (__m256i)_mm256_set1_ps(f->value) : _mm256_set1_epi16((short)f->narrow);
+  int64_t i = begin;
+  while (i < end && (uintptr_t)vec_at(f->y, f->type, i) % 32) i++;
+  fill_span(f, begin, i);
+  for (; i + unit <= end; i += unit) _mm256_stream_si256(vec_at(f->y, f->type, i), words);
+  fill_span(f, i, end);
+  _mm_sfence();
+}
+
+enum { FILL_PAST = 1 << 18 /* elements of a thread, from which on the caches would not keep them */ };
+
 void CPU_NAME(cpu_fill)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const nxk_tensor *y = cpu_out(kernel, 0);
-  void *target = cpu_out_at(kernel, frame, 0);
   float value = (float)cpu_real(kernel, NX_fill_value);
-  uint16_t narrow = y->dtype == NX_f16 ? nx_f16_from_float(value) : vec_to_bf16(value);
+  const filling f = {cpu_out_at(kernel, frame, 0), y->dtype, value,
+                     y->dtype == NX_f16 ? nx_f16_from_float(value) : vec_to_bf16(value)};
   int64_t n = nxk_n_elements(y), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
     cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
-    if (y->dtype == NX_f32) {
-#pragma omp simd
-      for (int64_t i = span.begin; i < span.end; i++) ((float *)target)[i] = value;
-    } else {
-#pragma omp simd
-      for (int64_t i = span.begin; i < span.end; i++) ((uint16_t *)target)[i] = narrow;
-    }
+    (span.end - span.begin < FILL_PAST ? fill_span : fill_past)(&f, span.begin, span.end);
   }
 }
 

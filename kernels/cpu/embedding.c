@@ -5,7 +5,7 @@
  * so that every table row is summed in position order by one thread and rounded once: the bits depend on
  * nothing else. */
 #include "kernels/cpu/family.h"
-#include "kernels/cpu/vec.h"
+#include "kernels/cpu/lanes.h"
 
 enum { RADIX_BITS = 8, RADIX = 1 << RADIX_BITS };
 
@@ -201,18 +201,25 @@ enum {
   ROWS_AT_ONCE = 4
 };
 
-static inline float element_of(const void *x, const bool narrow, int64_t index) {
-  return narrow ? vec_float((uint32_t)((const uint16_t *)x)[index] << 16) : ((const float *)x)[index];
-}
-
 /* Rows are added in their order, ROWS_AT_ONCE of them while a sum is in a register. */
-static inline __attribute__((always_inline)) void rows_add(const void *x, const bool narrow, int64_t stride,
-                                                           int64_t count, float *restrict sum) {
+static void rows_add_f32(const float *x, int64_t stride, int64_t count, float *restrict sum) {
 #pragma omp simd
   for (int64_t i = 0; i < count; i++) {
     float all = sum[i];
-    for (int64_t row = 0; row < ROWS_AT_ONCE; row++) all += element_of(x, narrow, row * stride + i);
+    for (int64_t row = 0; row < ROWS_AT_ONCE; row++) all += x[row * stride + i];
     sum[i] = all;
+  }
+}
+
+/* Memory is asked for the next rows: pieces of these are too short for a core to look far ahead. */
+static void rows_add_bf16(const uint16_t *x, int64_t stride, int64_t count, float *sum) {
+  for (int64_t i = 0; i < count; i += LANES) {
+    lanes all = lanes_first(sum, NX_f32, i, count - i, 0);
+    for (int64_t row = 0; row < ROWS_AT_ONCE; row++) {
+      ask_at(x, NX_bf16, (row + ROWS_AT_ONCE) * stride + i);
+      all += lanes_first(x, NX_bf16, row * stride + i, count - i, 0);
+    }
+    lanes_keep(sum, NX_f32, i, count - i, all);
   }
 }
 
@@ -231,8 +238,8 @@ static void columns_sum(const void *x, nx_dtype type, int64_t n_rows, int64_t st
     memset(block, 0, (size_t)count * sizeof *block);
     for (; row + ROWS_AT_ONCE <= end && type != NX_f16; row += ROWS_AT_ONCE) {
       const void *rows = vec_at(x, type, row * stride + j);
-      if (type == NX_bf16) rows_add(rows, true, stride, count, block);
-      else rows_add(rows, false, stride, count, block);
+      if (type == NX_bf16) rows_add_bf16(rows, stride, count, block);
+      else rows_add_f32(rows, stride, count, block);
     }
     for (; row < end; row++) row_add(vec_at(x, type, row * stride + j), type, count, block);
 #pragma omp simd

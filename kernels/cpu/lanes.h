@@ -173,6 +173,19 @@ INLINED void lanes_write(void *y, const nx_dtype type, int64_t i, lanes x) {
 #endif
 }
 
+static inline uintptr_t lanes_address(const void *x, nx_dtype type, int64_t i) {
+  return (uintptr_t)x + (uintptr_t)i * (type == NX_f32 ? 4 : 2);
+}
+
+/* Asks memory for an element that will be read, or written; there may be none. */
+INLINED void ask_at(const void *x, const nx_dtype type, int64_t i) {
+  __builtin_prefetch((const void *)lanes_address(x, type, i));
+}
+
+INLINED void ask_to_write(const void *y, nx_dtype type, int64_t i) {
+  __builtin_prefetch((const void *)lanes_address(y, type, i), 1);
+}
+
 /* Whether lanes_write rounds to that type by an instruction. Where none does, rounding many elements at once
  * takes fewer instructions (vec_narrow_to). */
 static inline bool lanes_round_to(nx_dtype type) {

@@ -17,16 +17,8 @@ typedef struct norm_sums {
  * waits for a row's sums does not look that far by itself. Asked for at once, it comes later. */
 enum { READ_AHEAD = 2048 /* bytes */ };
 
-INLINED uintptr_t element_at(const void *x, const nx_dtype type, int64_t i) {
-  return (uintptr_t)x + (uintptr_t)i * (type == NX_f32 ? 4 : 2);
-}
-
 INLINED void ask_ahead(const void *x, const nx_dtype type, int64_t i) {
-  __builtin_prefetch((const void *)(element_at(x, type, i) + READ_AHEAD));
-}
-
-INLINED void ask_to_write(const void *y, nx_dtype type, int64_t i) {
-  __builtin_prefetch((const void *)element_at(y, type, i), 1);
+  ask_at(x, type, i + READ_AHEAD / (type == NX_f32 ? 4 : 2));
 }
 
 /* Gains or biases: stored, or widened for all rows, with what is added to each. */
