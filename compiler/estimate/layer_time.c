@@ -356,8 +356,8 @@ nxc_passes nxc_output_layer(const nxc_clock *c) {
   p.backward.parts[NXC_SPENT_PRODUCTS] = nxc_product_s(c->device, &input);
   nxc_add_weights(c, &p, &weight);
   double logits = m * n * (z->loss_whole > 0 ? sharing : 1), gathered = z->compute_bytes * logits;
-  p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, 8 * logits);
-  p.backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, 6 * logits);
+  p.forward.parts[NXC_SPENT_POINTWISE] = nxc_moved_s(c->device, c->traits.loss_bytes * logits);
+  p.backward.parts[NXC_SPENT_POINTWISE] += nxc_moved_s(c->device, c->traits.loss_back_bytes * logits);
   if (logits > m * n) p.forward.parts[NXC_SPENT_TENSOR] += nxc_gather_s(c->machine, c->tensor, gathered);
   return p;
 }

@@ -145,6 +145,7 @@ static void read_kernels(const nxc_settings *s, nxc_sizes *z) {
   z->joins_copies = lists(s, NX_SETTING_KERNELS_JOINED, "copies");
   z->joins_sorting = lists(s, NX_SETTING_KERNELS_JOINED, "sorting");
   z->joins_experts = lists(s, NX_SETTING_KERNELS_JOINED, "experts");
+  z->separate_loss = lists(s, NX_SETTING_KERNELS_SEPARATE, "loss");
   z->separate_sums = lists(s, NX_SETTING_KERNELS_SEPARATE, "sums");
   z->separate_sorting = lists(s, NX_SETTING_KERNELS_SEPARATE, "sorting");
 }

@@ -42,6 +42,8 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(more_heads, 0, "the same for each one of queries and keys")                                          \
   TRAIT(more_activation, 0, "the same for each one of the network's width")                                  \
   TRAIT(more_scores, 0, "the same for each score that is stored")                                            \
+  TRAIT(loss_bytes, 8, "that the loss moves for each logit")                                                 \
+  TRAIT(loss_back_bytes, 6, "that the gradient of the loss moves for each logit")                            \
   TRAIT(attention, 1, "speed of the attention, beside the best that the machine has")                        \
   TRAIT(hides_tensor, 0, "share of tensor-parallel communication beneath products")                          \
   TRAIT(hides_reduce, 0, "share of the reduction of gradients beneath the backward pass")                    \

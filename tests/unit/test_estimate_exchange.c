@@ -268,6 +268,17 @@ static void test_summed(void **unused) {
   near_to("in fp32", wide - one, 18 * sum, 1e-6);
 }
 
+/* A loss that no kernel joins moves each logit as often as Megatron's operators do: 38 bytes, and 14 back. */
+static void test_separate_loss(void **unused) {
+  (void)unused;
+#define LOSS(changes) spent("megatron", "h100", MODEL "mesh.world=1 " changes, NXC_SPENT_POINTWISE)
+  double logits = 64 * 2048.0 * 50304, more = LOSS("kernels.separate=[loss]") - LOSS("");
+  near_to("operators of the loss", more, (38 + 14 - 8 - 6) * logits / 2.95e12, 1e-6);
+  double neox = spent("neox", "h100", MODEL "mesh.world=1 kernels.separate=[loss]", NXC_SPENT_POINTWISE) -
+                spent("neox", "h100", MODEL "mesh.world=1", NXC_SPENT_POINTWISE);
+  near_to("of GPT-NeoX", neox, more, 1e-6);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_steps),          cmocka_unit_test(test_copies),
@@ -277,6 +288,7 @@ int main(void) {
       cmocka_unit_test(test_sends),          cmocka_unit_test(test_summed),
       cmocka_unit_test(test_biased_experts), cmocka_unit_test(test_odd_sums),
       cmocka_unit_test(test_pairs),          cmocka_unit_test(test_rings),
+      cmocka_unit_test(test_separate_loss),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
