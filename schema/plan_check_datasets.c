@@ -32,12 +32,12 @@ static bool check_kinds(const nx_plan *plan, const nx_dataset *dataset) {
   bool packs = dataset->packing >= NX_PACKING_IN_ORDER && dataset->packing <= NX_PACKING_DECREASING;
   return nx_is_string(plan, dataset->name) && dataset->shuffle <= 1 &&
          (packed ? packs : dataset->packing == 0 && dataset->packing_group == 0) &&
-         (pairs ? has_rule : rule == 0 || (by_document && has_rule)) &&
-         dataset->walk <= NX_WALK_DEALT && dataset->order >= NX_ORDER_EPOCHS &&
-         dataset->order <= NX_ORDER_NEOX && dataset->role >= NX_DATASET_TRAIN &&
-         dataset->role <= NX_DATASET_TEST && dataset->sampler >= NX_SAMPLER_STREAM &&
-         dataset->sampler <= NX_SAMPLER_PAIRS && dataset->blend >= NX_BLEND_WEIGHTS &&
-         dataset->blend <= NX_BLEND_EPOCHS && (evened ? alpha >= 0 && alpha <= NX_MAX_ALPHA : alpha == 0);
+         (pairs ? has_rule : rule == 0 || (by_document && has_rule)) && dataset->walk <= NX_WALK_DEALT &&
+         dataset->order >= NX_ORDER_EPOCHS && dataset->order <= NX_ORDER_NEOX &&
+         dataset->role >= NX_DATASET_TRAIN && dataset->role <= NX_DATASET_TEST &&
+         dataset->sampler >= NX_SAMPLER_STREAM && dataset->sampler <= NX_SAMPLER_PAIRS &&
+         dataset->blend >= NX_BLEND_WEIGHTS && dataset->blend <= NX_BLEND_EPOCHS &&
+         (evened ? alpha >= 0 && alpha <= NX_MAX_ALPHA : alpha == 0);
 }
 
 /* Those of other blends have no weights. */

@@ -50,11 +50,11 @@ typedef enum nx_order {
  */
 typedef enum nx_walk {
   NX_WALK_STRAIGHT = 0,
-  NX_WALK_DISTRIBUTED,  /* each epoch permuted, by the seed and its number, and padded with its own beginning
-                           to a  multiple of the ranks (PyTorch's DistributedSampler); it ends with its last
-                           whole batch */
-  NX_WALK_CYCLIC,       /* each epoch permuted by its number; it ends with the last micro-batch of all ranks
-                           (Megatron's dataloader-type cyclic with no-data-sharding) */
+  NX_WALK_DISTRIBUTED,   /* each epoch permuted, by the seed and its number, and padded with its own beginning
+                            to a  multiple of the ranks (PyTorch's DistributedSampler); it ends with its last
+                            whole batch */
+  NX_WALK_CYCLIC,        /* each epoch permuted by its number; it ends with the last micro-batch of all ranks
+                            (Megatron's dataloader-type cyclic with no-data-sharding) */
   NX_WALK_CYCLIC_SHARDS, /* the same, and each rank has samples of its own, one permutation being that of all
                           */
   NX_WALK_AGAIN,         /* the whole batches of an epoch, in the order of the first, again and again; each

@@ -26,10 +26,10 @@ uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms) {
 /* The value so far, and the term at one of its coordinates. */
 static int64_t term_apply(const nx_plan *plan, const nx_term *term, uint32_t coordinate, int64_t value) {
   switch (term->kind) {
-    case NX_TERM_STRIDE: return value + term->stride * coordinate;
-    case NX_TERM_ENTRY: return value + plan->table[term->table + coordinate];
-    case NX_TERM_CHOICE: return plan->table[term->table + coordinate] ? value : 0;
-    default: return coordinate == 0 ? value : 0;
+  case NX_TERM_STRIDE: return value + term->stride * coordinate;
+  case NX_TERM_ENTRY: return value + plan->table[term->table + coordinate];
+  case NX_TERM_CHOICE: return plan->table[term->table + coordinate] ? value : 0;
+  default: return coordinate == 0 ? value : 0;
   }
 }
 

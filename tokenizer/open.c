@@ -44,8 +44,7 @@ static const char unknown[] = "is no tokenizer.json, vocab.json, file of tiktoke
 static bool is_vocabulary(const json_t *root) {
   const char *text;
   json_t *id;
-  json_object_foreach ((json_t *)root, text, id)
-    if (!json_is_integer(id)) return false;
+  json_object_foreach((json_t *)root, text, id) if (!json_is_integer(id)) return false;
   return json_object_size(root) > 0;
 }
 

@@ -155,8 +155,7 @@ nxc_after nxc_own_after(void *context, const nxc_change *changes, size_t n_chang
   nxc_own_advice *a = context;
   int64_t first;
   bool ranks = changes[0].setting == NX_SETTING_MESH_WORLD; /* of which no option tells */
-  if (ranks || a->own->compiled.binding->origin.first == NULL)
-    return after_settings(a, changes, n_changes);
+  if (ranks || a->own->compiled.binding->origin.first == NULL) return after_settings(a, changes, n_changes);
   if (a->speaker == NULL) begin(a);
   nxc_knob knob = knob_of(a, &changes[0], &first);
   if (n_changes > 1) return after_all(a, changes, n_changes);

@@ -182,8 +182,7 @@ static int plan_settings(job *j, const char *file) {
   }
   if (j->html != NULL && good && !make_page(j, &r)) return NXC_EXIT_USAGE;
   bool rates = (j->rate || j->svg != NULL) && status == NXC_EXIT_GOOD;
-  if (rates && !nxc_rate_show(j->arena, j->compiled.settings, j->rate, j->svg))
-    return NXC_EXIT_USAGE;
+  if (rates && !nxc_rate_show(j->arena, j->compiled.settings, j->rate, j->svg)) return NXC_EXIT_USAGE;
   if (!j->rate || status != NXC_EXIT_GOOD) report(j, &r);
   if (has_finding(j->sink, "NX3900") || has_finding(obstacles, "NX3900")) return NXC_EXIT_INTERNAL;
   return j->compiled.unreadable ? NXC_EXIT_USAGE : status;

@@ -154,7 +154,8 @@ static bool choose_front(compilation *c) {
 static void choose_version(compilation *c) {
   nxc_compiled *out = c->out;
   bool named = dialect_told(c) != NULL && strchr(dialect_told(c), '@') != NULL;
-  if (out->document->root->kind == NXC_NODE_MAP) c->relative = nxc_relative_of(c->arena, out->dialect, out->document);
+  if (out->document->root->kind == NXC_NODE_MAP)
+    c->relative = nxc_relative_of(c->arena, out->dialect, out->document);
   if (named || c->front->versions == NULL) return;
   c->versions = nxc_versions_search(c->arena, out->dialect, c->front->versions, out->document);
   const nxc_version_search *oldest = c->versions;

@@ -228,11 +228,12 @@ static bool assume_all(attempt *a, const nxc_settings *s, const struct usual *ro
 
 static bool assume_usual(attempt *a, const nxc_compiled *compiled) {
   const nxc_settings *s = compiled->settings;
-  bool assumed = !nxc_has(s, NX_SETTING_MODEL_VOCAB) &&
-                 (nxc_has(s, NX_SETTING_MODEL_VOCAB_PADDED)
-                      ? assume(a, NX_SETTING_MODEL_VOCAB, decimal(a, nxc_int(s, NX_SETTING_MODEL_VOCAB_PADDED)),
-                               "no more than it is padded to")
-                      : assume_vocab(a, compiled));
+  bool assumed =
+      !nxc_has(s, NX_SETTING_MODEL_VOCAB) &&
+      (nxc_has(s, NX_SETTING_MODEL_VOCAB_PADDED)
+           ? assume(a, NX_SETTING_MODEL_VOCAB, decimal(a, nxc_int(s, NX_SETTING_MODEL_VOCAB_PADDED)),
+                    "no more than it is padded to")
+           : assume_vocab(a, compiled));
   return assume_all(a, s, usual, sizeof usual / sizeof *usual) || assumed;
 }
 

@@ -46,8 +46,8 @@ double nxc_gather_s(const nxc_machine *machine, nxc_ranks group, double bytes) {
   double near = members_near(machine, group), domains = ceil(group.size / near);
   double inside = near > 1 ? bytes * (near - 1) / near / inside_rate(machine, near, bytes) : 0;
   if (domains <= 1)
-    return inside / share_of_torus(machine->device, group) +
-           machine->inside.start_s + steps_of(machine->device, group) * machine->inside.latency_s;
+    return inside / share_of_torus(machine->device, group) + machine->inside.start_s +
+           steps_of(machine->device, group) * machine->inside.latency_s;
   double between = bytes * (domains - 1) / domains / (near * rate(&machine->between, bytes));
   double steps_s = (domains - 1) * machine->between.latency_s +
                    (group.size - domains) * machine->inside.latency_s;

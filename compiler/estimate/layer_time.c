@@ -58,15 +58,17 @@ double nxc_keys_met(const nxc_sizes *z) {
   return z->sparse * z->sparse_keys + (1 - z->sparse) * keys_in(z, z->window);
 }
 
-/* Those whose scores a flash kernel computes: blocks on the diagonal, and at the end of a window, are whole. */
+/* Those whose scores a flash kernel computes: blocks on the diagonal, and at the end of a window, are whole.
+ */
 static double keys_in_blocks(const nxc_sizes *z, double block) {
   double window = z->window > 0 ? block * (ceil((z->window - 1) / block) + 1) : 0;
   return keys_in(z, window) + (1 - z->windowed) * fmin(block, z->sequence) / 2;
 }
 
-/* A flash kernel: 2 products forward, 5 backward, over the scores that live, in whole blocks. Of a forward pass the last block of queries goes over all keys when the others
- * are done; the backward pass goes over blocks of keys, and fills the units. Values are padded to the width
- * of keys. Narrow heads reach less (arXiv:2307.08691), and on systolic arrays in proportion. */
+/* A flash kernel: 2 products forward, 5 backward, over the scores that live, in whole blocks. Of a forward
+ * pass the last block of queries goes over all keys when the others are done; the backward pass goes over
+ * blocks of keys, and fills the units. Values are padded to the width of keys. Narrow heads reach less
+ * (arXiv:2307.08691), and on systolic arrays in proportion. */
 static void add_flash(const nxc_clock *c, nxc_passes *p, double share) {
   const nxc_sizes *z = c->z;
   const double block = 128, narrow = c->device->narrow_heads;

@@ -171,7 +171,8 @@ bool nxc_relative_lists(const nxc_relative *relative, const char *option) {
 
 bool nxc_relative_is_old(const nxc_relative *relative) {
   bool is_old = relative->past;
-  for (size_t i = 0; i < sizeof old / sizeof *old && !is_old; i++) is_old = strcmp(old[i], relative->name) == 0;
+  for (size_t i = 0; i < sizeof old / sizeof *old && !is_old; i++)
+    is_old = strcmp(old[i], relative->name) == 0;
   return is_old;
 }
 

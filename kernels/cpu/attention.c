@@ -51,9 +51,9 @@ static void forward_meet(const attention_shape *s, const attention_space *space,
     square_drop(space->score, space->words, s->threshold);
   }
   if (query->met) rows_scale(query->o, old, query->n, e_width);
-  queries_multiply(mask, (tile_product){query->n, e_width, n_keys, space->score, 1, SIDE,
-                                        space->values + t * SIDE * e_width, e_width, query->o, e_width,
-                                        true});
+  queries_multiply(mask,
+                   (tile_product){query->n, e_width, n_keys, space->score, 1, SIDE,
+                                  space->values + t * SIDE * e_width, e_width, query->o, e_width, true});
   query->met = true;
 }
 

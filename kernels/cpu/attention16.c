@@ -35,7 +35,7 @@ static uint64_t space_divide(const attention_shape *s, char *base, attention_spa
   char *at = base;
   int64_t rows = SIDE * s->d / 2, value_rows = SIDE * s->e / 2;
   *x = (attention_space){.k_across = attention_take(&at, s->n_key_tiles * rows),
-                 .v_pairs = attention_take(&at, s->n_key_tiles * value_rows)};
+                         .v_pairs = attention_take(&at, s->n_key_tiles * value_rows)};
   x->q_end = attention_take(&at, rows);
   x->row_room = attention_take(&at, attention_wider(rows, value_rows));
   x->o = attention_take(&at, TOGETHER * SIDE * s->e);

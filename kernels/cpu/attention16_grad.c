@@ -36,7 +36,7 @@ static uint64_t space_divide(const attention_shape *s, char *base, attention_spa
   char *at = base;
   int64_t rows = SIDE * s->d / 2, value_rows = SIDE * s->e / 2, wider = attention_wider(rows, value_rows);
   *x = (attention_space){.packed = attention_take(&at, s->n_key_tiles * rows),
-                 .q_across = attention_take(&at, TOGETHER * rows)};
+                         .q_across = attention_take(&at, TOGETHER * rows)};
   x->do_across = attention_take(&at, TOGETHER * value_rows);
   x->q_pairs = attention_take(&at, TOGETHER * rows);
   x->do_pairs = attention_take(&at, TOGETHER * value_rows);

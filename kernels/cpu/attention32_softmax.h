@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The softmax of attention in fp32 on a tile of scores, [keys, queries], and its gradient: a vector holds queries,
- * so that maxima and sums run down the rows. A few vectors of queries go over all keys at a time; what they
- * sum stays in registers. */
+/* The softmax of attention in fp32 on a tile of scores, [keys, queries], and its gradient: a vector holds
+ * queries, so that maxima and sums run down the rows. A few vectors of queries go over all keys at a time;
+ * what they sum stays in registers. */
 #ifndef CPU_ATTENTION32_SOFTMAX_H
 #define CPU_ATTENTION32_SOFTMAX_H
 

@@ -13,8 +13,8 @@
 #endif
 
 enum {
-  STREAMED = 1 << 20,                /* bytes of c, half of a second cache */
-  PASS_M = 1024                      /* rows whose sums are kept */
+  STREAMED = 1 << 20, /* bytes of c, half of a second cache */
+  PASS_M = 1024       /* rows whose sums are kept */
 };
 
 static int64_t n_words_of(const cpu_gemm_form *form, int64_t n_k) {

@@ -28,8 +28,8 @@ static uint64_t samples_read(const nxr_walk *walk, uint64_t batch) {
 static uint64_t samples_permuted(const nxr_walk *walk) {
   uint64_t n_batches = walk->n_samples / walk->micro_batch;
   return walk->kind == NX_WALK_DISTRIBUTED || deals(walk) ? walk->n_samples
-         : walk->kind == NX_WALK_CYCLIC    ? n_batches * walk->micro_batch
-                                           : n_batches / walk->n_ranks * walk->micro_batch;
+         : walk->kind == NX_WALK_CYCLIC                   ? n_batches * walk->micro_batch
+                                                          : n_batches / walk->n_ranks * walk->micro_batch;
 }
 
 bool nxr_walk_open(nxr_walk *walk, const char *name, uint32_t batch, nxr_fault *fault) {

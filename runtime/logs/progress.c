@@ -157,8 +157,8 @@ static void print_status(const char *directory, const json_t *status) {
   char text[TIME_BYTES];
   print_time(when, text);
   nxr_print(stdout, "run         %s\nphase       %s%s\nstep        %lld of %lld\n", directory,
-         phase ? phase : "not known", lock == HELD ? ", and its program runs" : "", (long long)step,
-         (long long)steps);
+            phase ? phase : "not known", lock == HELD ? ", and its program runs" : "", (long long)step,
+            (long long)steps);
   const json_t *loss = json_object_get(status, "loss");
   if (step > 0 && json_is_number(loss)) printf("loss        %.4f\n", json_number_value(loss));
   if (step > 0 && json_is_null(loss)) puts("loss        no number");

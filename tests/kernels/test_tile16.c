@@ -251,11 +251,12 @@ static void test_numbers_are_split_exactly(void **state) {
 int main(void) {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw"))
     return tap_skip_all("the rest of tile16.h is compiled for AVX-512");
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_products_are_exact), cmocka_unit_test(test_forms_are_exact),
-      cmocka_unit_test(test_what_goes_past_the_caches_is_exact),
-      cmocka_unit_test(test_parts_of_threads_are_exact), cmocka_unit_test(test_kept_sums_have_room),
-      cmocka_unit_test(test_fp32_is_as_good_as_its_format),
-      cmocka_unit_test(test_numbers_are_split_exactly)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_are_exact),
+                                     cmocka_unit_test(test_forms_are_exact),
+                                     cmocka_unit_test(test_what_goes_past_the_caches_is_exact),
+                                     cmocka_unit_test(test_parts_of_threads_are_exact),
+                                     cmocka_unit_test(test_kept_sums_have_room),
+                                     cmocka_unit_test(test_fp32_is_as_good_as_its_format),
+                                     cmocka_unit_test(test_numbers_are_split_exactly)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,7 +143,8 @@ static const variant expert_variants[] = {
     {"one", 1, SET("mesh.world", "1")},
     {"etp2", 2, SET("mesh.world", "2") SET("mesh.tensor", "2") SET("mesh.expert_tensor", "2")},
     {"pp2", 2, SET("mesh.world", "2") SET("mesh.pipeline", "2")},
-    {"pp2-recomputed", 2, SET("mesh.world", "2") SET("mesh.pipeline", "2") SET("recompute.granularity", "full")},
+    {"pp2-recomputed", 2,
+     SET("mesh.world", "2") SET("mesh.pipeline", "2") SET("recompute.granularity", "full")},
     {"dp2", 2, SET("mesh.world", "2")},
     {"ep2", 2, SET("mesh.world", "2") SET("mesh.expert", "2")},
 };

@@ -390,16 +390,16 @@ static void test_host_shapes(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gathers),     cmocka_unit_test(test_copies),   cmocka_unit_test(test_tensor),
-      cmocka_unit_test(test_separate),
-      cmocka_unit_test(test_experts),
-      cmocka_unit_test(test_joined),
-      cmocka_unit_test(test_divided_experts),
-      cmocka_unit_test(test_fp8),      cmocka_unit_test(test_offload),
-      cmocka_unit_test(test_casts),       cmocka_unit_test(test_fp8_rows), cmocka_unit_test(test_capacity),
-      cmocka_unit_test(test_attention),   cmocka_unit_test(test_sparse),   cmocka_unit_test(test_predictions),
-      cmocka_unit_test(test_fp4),         cmocka_unit_test(test_hosts),    cmocka_unit_test(test_context),
-      cmocka_unit_test(test_host_shapes), cmocka_unit_test(test_odd_heads),
+      cmocka_unit_test(test_gathers),         cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_tensor),          cmocka_unit_test(test_separate),
+      cmocka_unit_test(test_experts),         cmocka_unit_test(test_joined),
+      cmocka_unit_test(test_divided_experts), cmocka_unit_test(test_fp8),
+      cmocka_unit_test(test_offload),         cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_fp8_rows),        cmocka_unit_test(test_capacity),
+      cmocka_unit_test(test_attention),       cmocka_unit_test(test_sparse),
+      cmocka_unit_test(test_predictions),     cmocka_unit_test(test_fp4),
+      cmocka_unit_test(test_hosts),           cmocka_unit_test(test_context),
+      cmocka_unit_test(test_host_shapes),     cmocka_unit_test(test_odd_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,10 +212,13 @@ static void odd_patterns_are_found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(norms_and_biases_are_not_decayed), cmocka_unit_test(embeddings_have_their_own_rate),
-      cmocka_unit_test(patterns_make_groups),             cmocka_unit_test(weight_decay_grows),
+      cmocka_unit_test(norms_and_biases_are_not_decayed),
+      cmocka_unit_test(embeddings_have_their_own_rate),
+      cmocka_unit_test(patterns_make_groups),
+      cmocka_unit_test(weight_decay_grows),
       cmocka_unit_test(weight_decay_grows_in_steps_of_its_own),
-      cmocka_unit_test(odd_patterns_are_found),           cmocka_unit_test(muon_may_stay_within_a_rank),
+      cmocka_unit_test(odd_patterns_are_found),
+      cmocka_unit_test(muon_may_stay_within_a_rank),
       cmocka_unit_test(muon_may_have_learned_positions),
       cmocka_unit_test(norms_of_queries_and_keys_may_be_decayed),
   };

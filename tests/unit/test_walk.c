@@ -107,7 +107,8 @@ static void whole_batches_come_again(void **state) {
   nxr_walk walk = opened(NX_WALK_AGAIN, 42, 2, 8);
   for (uint64_t sample = 0; sample < 48; sample++) {
     const nxr_stride step = {sample / 8 * 8, 8};
-    assert_int_equal(nxr_walk_sample(&walk, &step, sample), sample % 16 / 8 * 8 + sample % 4 * 2 + sample % 8 / 4);
+    assert_int_equal(nxr_walk_sample(&walk, &step, sample),
+                     sample % 16 / 8 * 8 + sample % 4 * 2 + sample % 8 / 4);
   }
   nxr_walk_close(&walk);
 }
@@ -123,7 +124,8 @@ static void batches_are_dealt_as_the_distributed_sampler_does(void **state) {
   for (uint64_t at = 0; at < 6; at++) {
     const nxr_stride step = {at * 8, 8};
     for (uint64_t i = 0; i < 8; i++)
-      assert_int_equal(nxr_walk_sample(&walk, &step, step.first + i), epochs[at / 2][i / 4][at % 2 * 4 + i % 4]);
+      assert_int_equal(nxr_walk_sample(&walk, &step, step.first + i),
+                       epochs[at / 2][i / 4][at % 2 * 4 + i % 4]);
   }
   nxr_walk_close(&walk);
 }

@@ -188,9 +188,8 @@ static bool lists_own_word(const nxc_binding *binding, const nxc_bound *bound, c
   bool own = false;
   for (size_t i = 0; value->kind == NXC_LIST && i < value->n_items && !own; i++) {
     const nxc_value *item = &value->items[i];
-    const char *known = item->kind == NXC_STRING
-                            ? nxc_relative_word(binding->relative, bound->row->name, item->text)
-                            : NULL;
+    const char *known =
+        item->kind == NXC_STRING ? nxc_relative_word(binding->relative, bound->row->name, item->text) : NULL;
     own = known != NULL && *known == '\0';
   }
   return own;
@@ -235,9 +234,9 @@ static void report_other_version(nxc_binding *binding, nxc_span at, const char *
                                      dialect, nxc_version_of_span(binding->arena, kept->versions[0]));
   bool grown = binding->relative != NULL && !binding->relative->past;
   nxc_severity severity = grown ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR;
-  nxc_report_repair(binding->sink, "NX1320", severity, at, fix, repair,
-             "%s of %s %s, and this is read as %s", what, dialect,
-             nxc_versions_show(binding->arena, kept->versions, kept->n_versions), binding->version);
+  nxc_report_repair(binding->sink, "NX1320", severity, at, fix, repair, "%s of %s %s, and this is read as %s",
+                    what, dialect, nxc_versions_show(binding->arena, kept->versions, kept->n_versions),
+                    binding->version);
 }
 
 static bool word_is_known(const nxc_binding *binding, const nxc_versioned *kept) {

@@ -22,8 +22,8 @@ const nxc_version_search *nxc_versions_search(nxc_arena *arena, const nxc_dialec
                                               const char *const *versions, const nxc_document *document);
 /* The newest that knows most of the document, all of it if any does; or the oldest that does. */
 const char *nxc_version_choose(const nxc_version_search *found, bool old);
-/* By what this version was chosen: the path of a key that the next newer one does not know, or, of the newest,
- * the next older one. NULL: it knows them all. */
+/* By what this version was chosen: the path of a key that the next newer one does not know, or, of the
+ * newest, the next older one. NULL: it knows them all. */
 const char *nxc_version_evidence(nxc_arena *arena, const nxc_version_search *found, const char *version);
 /* Options that set something and stand at a default that is another in a version which knows the document as
  * well: "a, b". NULL: none. */

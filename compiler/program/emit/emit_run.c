@@ -158,9 +158,9 @@ static void add_loss_scale(const nxc_loss_scale *scale, nx_run *run) {
   run->loss_scale_least = scale->least;
   run->loss_scale_window = scale->window;
   run->loss_scale_hysteresis = scale->hysteresis;
-  run->loss_scale_rules =
-      (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) | (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
-      (scale->ends ? NX_LOSS_SCALE_ENDS : 0) | (scale->plain ? NX_LOSS_SCALE_PLAIN : 0);
+  run->loss_scale_rules = (scale->dynamic ? NX_LOSS_SCALE_DYNAMIC : 0) |
+                          (scale->renews ? NX_LOSS_SCALE_RENEWS : 0) |
+                          (scale->ends ? NX_LOSS_SCALE_ENDS : 0) | (scale->plain ? NX_LOSS_SCALE_PLAIN : 0);
 }
 
 void nxc_emit_run(nxc_emitter *e) {

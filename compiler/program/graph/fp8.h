@@ -8,9 +8,9 @@
  *
  * With delayed scales each operand has a piece of memory beside the model's weights: the greatest magnitudes
  * of the last passes, the newest first, which a pass notes and at its end gathers from the ranks of the
- * stage, so that all of them have the same scales. What is read is remembered by forward passes, its gradient by
- * backward passes; a weight, which is the same in all passes of a step, by the step. A pass notes what scale
- * it read by, since others may come before its gradients (Transformer Engine does all of it so). */
+ * stage, so that all of them have the same scales. What is read is remembered by forward passes, its gradient
+ * by backward passes; a weight, which is the same in all passes of a step, by the step. A pass notes what
+ * scale it read by, since others may come before its gradients (Transformer Engine does all of it so). */
 #ifndef NXC_FP8_H
 #define NXC_FP8_H
 

@@ -37,7 +37,7 @@ typedef enum nxc_role {
 /* Some stages of the pipeline: those that hold a parameter, or take part in a collective. */
 typedef struct nxc_stages {
   uint32_t n;
-  uint32_t *at; /* ascending */
+  uint32_t *at;   /* ascending */
   bool in_chunks; /* the first and the last chunk of one stage hold it */
 } nxc_stages;
 
@@ -68,9 +68,9 @@ typedef struct nxc_operator_node {
   uint32_t n_in, n_out, n_attrs;
   nxc_id args[NX_MAX_ARGS]; /* inputs, then outputs */
   nx_attribute attrs[NX_MAX_ATTRS];
-  uint32_t group_atoms; /* of collectives */
+  uint32_t group_atoms;     /* of collectives */
   const nxc_stages *stages; /* of one over the pipeline; NULL: all */
-  int32_t layer;        /* -1: before or after the layers */
+  int32_t layer;            /* -1: before or after the layers */
   const char *origin;
 } nxc_operator_node;
 
@@ -133,9 +133,9 @@ typedef struct nxc_piece_node {
   uint32_t part; /* nxc_part (parameters.h) */
   bool bias;
   nxc_adapter_side adapter;
-  bool alias; /* another name of what an earlier piece is */
-  const char *memory; /* what it remembers; NULL: it is a weight */
-  bool of_range;      /* of the range of that name, not of a module */
+  bool alias;                    /* another name of what an earlier piece is */
+  const char *memory;            /* what it remembers; NULL: it is a weight */
+  bool of_range;                 /* of the range of that name, not of a module */
   nxc_id factors[NX_MAX_STATES]; /* of the matrix that begins here: states that are memory; 0: none */
   nx_form form;
   int32_t layer;
@@ -159,18 +159,18 @@ enum { NXC_SQUARES_BLOCK = 1024 /* elements, as operator block_squares has it */
  * keeps is divided over shard_atoms; its part of a whole value begins at shard_start. */
 typedef struct nxc_range_node {
   const char *name;
-  uint32_t class;       /* ranges of one class differ only in which parameters they hold */
-  uint32_t group_atoms; /* gradients are summed over it */
-  uint32_t shard_atoms; /* of the group; 0: nothing is divided */
-  uint32_t copy_atoms;  /* atoms outside the group over which the parameters are replicated */
-  bool frozen;          /* no gradient, no group, nothing that an optimizer keeps */
-  bool memory;          /* as of its values */
+  uint32_t class;           /* ranges of one class differ only in which parameters they hold */
+  uint32_t group_atoms;     /* gradients are summed over it */
+  uint32_t shard_atoms;     /* of the group; 0: nothing is divided */
+  uint32_t copy_atoms;      /* atoms outside the group over which the parameters are replicated */
+  bool frozen;              /* no gradient, no group, nothing that an optimizer keeps */
+  bool memory;              /* as of its values */
   uint32_t parameter_group; /* NX_NONE: frozen */
-  bool kept;            /* between the passes, though parameters are divided */
-  nx_dtype type;        /* of the parameters */
+  bool kept;                /* between the passes, though parameters are divided */
+  nx_dtype type;            /* of the parameters */
   const nxc_stages
-      *shared;          /* stages that hold copies, whose gradients are summed before all else; NULL: none */
-  int32_t unit;         /* the layer that its parameters are of, or NXC_UNIT_* */
+      *shared;  /* stages that hold copies, whose gradients are summed before all else; NULL: none */
+  int32_t unit; /* the layer that its parameters are of, or NXC_UNIT_* */
   uint64_t n_elements, n_shard;
   nxc_rank_number shard_start;
   nxc_storage storage;
@@ -178,16 +178,16 @@ typedef struct nxc_range_node {
   nxc_id param;           /* what outlives the step: [n_elements], or [n_shard] where passes gather it */
   nxc_id whole;           /* [n_elements], in the same bytes; 0 where storage is NXC_DIVIDED */
   nxc_id param_shard;     /* what the optimizer writes */
-  nxc_id master;                /* [n_shard]; 0: none */
+  nxc_id master;          /* [n_shard]; 0: none */
   nxc_id worker_error, server_error; /* of compressed reductions, [n_elements] and a part; 0: none */
-  nxc_id states[NX_MAX_STATES]; /* [n_shard], of the optimizer; 0: none */
-  nxc_id grad;            /* what outlives a pass: [n_elements], or [n_shard] where gradients are divided */
-  nxc_id pass_grad;       /* [n_elements]: what a backward pass writes */
-  nxc_id handed;          /* the same, or the votes of it: what is summed over passes and ranks */
+  nxc_id states[NX_MAX_STATES];      /* [n_shard], of the optimizer; 0: none */
+  nxc_id grad;             /* what outlives a pass: [n_elements], or [n_shard] where gradients are divided */
+  nxc_id pass_grad;        /* [n_elements]: what a backward pass writes */
+  nxc_id handed;           /* the same, or the votes of it: what is summed over passes and ranks */
   nxc_id levels, n_summed; /* what passes are summed in, and how many have been; 0: they add to grad */
-  nxc_id stage_sum;       /* [n_elements]: pass_grad summed over the stages that share it; 0: none do */
-  nxc_id grad_shard;      /* [n_shard]: summed over shard_atoms; 0: nothing is divided */
-  nxc_id summed;          /* [n_shard]: summed over the whole group, what the optimizer reads */
+  nxc_id stage_sum;        /* [n_elements]: pass_grad summed over the stages that share it; 0: none do */
+  nxc_id grad_shard;       /* [n_shard]: summed over shard_atoms; 0: nothing is divided */
+  nxc_id summed;           /* [n_shard]: summed over the whole group, what the optimizer reads */
 } nxc_range_node;
 
 /* A product whose operands are rounded to fp8 (fp8.h). */

@@ -96,15 +96,14 @@ nxc_id nxc_norm_build(nxc_graph *graph, const nxc_training *t) {
   }
   graph->grad_norm = nxc_step_scalar(graph, "grad_norm");
   nxc_id scale = nxc_step_scalar(graph, "grad_scale");
-  nxc_append(graph, &(nxc_op_request){.op = NX_OP_clip_scale,
-                                      .in = {sum, graph->gradient_factor},
-                                      .out = {graph->grad_norm, scale},
-                                      .when = NX_WHEN_MIDDLE,
-                                      .attrs = {[NX_clip_scale_clip] = nxc_real(t->optimizer.clip_norm),
-                                                [NX_clip_scale_maximize] =
-                                                    nxc_integer(t->optimizer.maximizes),
-                                                [NX_clip_scale_goes_on] =
-                                                    nxc_integer(t->optimizer.goes_on)}});
+  nxc_append(graph,
+             &(nxc_op_request){.op = NX_OP_clip_scale,
+                               .in = {sum, graph->gradient_factor},
+                               .out = {graph->grad_norm, scale},
+                               .when = NX_WHEN_MIDDLE,
+                               .attrs = {[NX_clip_scale_clip] = nxc_real(t->optimizer.clip_norm),
+                                         [NX_clip_scale_maximize] = nxc_integer(t->optimizer.maximizes),
+                                         [NX_clip_scale_goes_on] = nxc_integer(t->optimizer.goes_on)}});
   return scale;
 }
 

@@ -122,8 +122,7 @@ static void widen_slots(nxc_graph *graph) {
   tables->constant_slots =
       nxc_arena_array(graph->arena, tables->n_constant_slots, sizeof *tables->constant_slots);
   for (size_t i = 0; i < tables->n_constant_slots; i++) tables->constant_slots[i] = NX_NONE;
-  for (size_t i = 0; i < tables->n_constants; i++)
-    *constant_slot(graph, &tables->constants[i]) = (nxc_id)i;
+  for (size_t i = 0; i < tables->n_constants; i++) *constant_slot(graph, &tables->constants[i]) = (nxc_id)i;
 }
 
 nxc_id nxc_constant(nxc_graph *graph, const nxc_rank_number *number) {

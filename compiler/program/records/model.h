@@ -143,7 +143,7 @@ typedef struct nxc_model {
   bool spaced;                /* layers that share weights follow one another */
   nxc_init_spec init, embedding_init, position_init, relative_init, router_init;
   nxc_init_spec output_init; /* of what is added to the residual stream */
-  bool init_by_part; /* each tensor-parallel rank draws its part of a matrix as a matrix */
+  bool init_by_part;         /* each tensor-parallel rank draws its part of a matrix as a matrix */
   const nxc_family *family; /* whose names the tensors have in checkpoints and init_from */
 } nxc_model;
 
