@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-const char *const nxc_keep_names[NXC_N_KEEPS] = {"stage", "layer", "dense",     "mixture",
-                                                 "input", "batch", "transient"};
 const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS] = {"parameters", "gradients", "optimizer",
                                                                "activations", "buffers"};
 

@@ -32,7 +32,6 @@ typedef enum nxc_memory_part {
   NXC_N_MEMORY_PARTS
 } nxc_memory_part;
 
-extern const char *const nxc_keep_names[NXC_N_KEEPS];               /* "stage", "layer", ... */
 extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "parameters", ... */
 
 /* TRAIT(name, default, meaning) */

@@ -201,14 +201,6 @@ nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint3
   return nxr_pieces_has(tensors->pieces, NXR_MASTER, piece) ? NXR_MASTER : NXR_PARAM;
 }
 
-bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content) {
-  for (uint32_t i = 0; i < tensors->n; i++) {
-    uint32_t piece = tensors->items[i].piece;
-    if (nxr_pieces_has(tensors->pieces, nxr_tensors_kind(tensors, content, piece), piece)) return true;
-  }
-  return false;
-}
-
 void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor,
                           nxr_safetensor *as) {
   uint32_t piece = tensors->items[tensor].piece;

@@ -58,8 +58,6 @@ nxr_kind nxr_tensors_kind(const nxr_tensors *tensors, nxr_content content, uint3
 /* What the training remembers beside what optimizers keep: whatever is missing of it begins anew. */
 bool nxr_tensors_is_memory(const nxr_tensors *tensors, nxr_content content);
 bool nxr_content_is_weights(nxr_content content);
-/* Whether any tensor has it. */
-bool nxr_tensors_have(const nxr_tensors *tensors, nxr_content content);
 /* Name, dtype and shape, of what is quantized that of the matrix. */
 void nxr_tensors_describe(const nxr_tensors *tensors, nxr_content content, uint32_t tensor,
                           nxr_safetensor *as);

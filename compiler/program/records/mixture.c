@@ -232,11 +232,3 @@ bool nxc_mixture_layers_read(const nxc_settings *s, int64_t n_layers, uint8_t *i
     is_mixture[layer] = is_selected(&which, layer);
   return !which.pattern.is_list || which.pattern.n == n_layers;
 }
-
-int64_t nxc_mixture_count(const nxc_settings *s, int64_t n_layers) {
-  selection which;
-  int64_t n = 0;
-  if (!select_layers(s, &which)) return 0;
-  for (int64_t layer = 0; layer < n_layers; layer++) n += is_selected(&which, layer);
-  return n;
-}

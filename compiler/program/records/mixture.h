@@ -52,7 +52,6 @@ bool nxc_mixture_layers_read(const nxc_settings *settings, int64_t n_layers, uin
 /* A list as "([0]*3+[1]*58)" of 0 and 1 for each of so many layers. False where it is none, or not as long.
  */
 bool nxc_pattern_marks(const char *pattern, int64_t n_layers, uint8_t *marks);
-int64_t nxc_mixture_count(const nxc_settings *settings, int64_t n_layers);
 /* Tokens that an expert takes of n_tokens of a micro-batch; 0: every one. */
 int64_t nxc_mixture_capacity(const nxc_mixture *mixture, int64_t n_tokens);
 int64_t nxc_mixture_evaluation_capacity(const nxc_mixture *mixture, int64_t n_tokens);
