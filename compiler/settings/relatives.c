@@ -11,9 +11,11 @@ static const nxc_relative relatives[] = {
 #include "schema/relatives.def"
 };
 
-static const struct {
+typedef struct sign {
   const char *system, *name, *option, *word;
-} signs[] = {
+} sign;
+
+static const sign signs[] = {
 #define RELATIVE_SIGN(system, name, option, word) {#system, name, option, word},
 #include "schema/relatives.def"
 };
@@ -127,22 +129,44 @@ static bool is_one_of(const char *words, const char *word) {
   return is_among(words, word);
 }
 
-bool nxc_relative_is_marked(const nxc_relative *relative, const char *option, const char *word) {
+enum { N_SIGNS = sizeof signs / sizeof *signs };
+
+/* Found once, since a file may have many options. */
+typedef struct own_signs {
+  const sign *items[N_SIGNS];
+  size_t n;
+} own_signs;
+
+static void signs_find(const nxc_relative *relative, own_signs *own) {
+  own->n = 0;
+  for (size_t i = 0; i < N_SIGNS; i++)
+    if (strcmp(signs[i].name, relative->name) == 0) own->items[own->n++] = &signs[i];
+}
+
+static bool is_marked(const nxc_relative *relative, const own_signs *own, const char *option,
+                      const char *word) {
   bool marked = is_among(relative->marks, option);
-  for (size_t i = 0; i < sizeof signs / sizeof *signs && !marked; i++)
-    marked = strcmp(signs[i].name, relative->name) == 0 && strcmp(signs[i].option, option) == 0 &&
-             strcmp(signs[i].word, word) == 0;
+  for (size_t i = 0; i < own->n && !marked; i++)
+    marked = strcmp(own->items[i]->option, option) == 0 && strcmp(own->items[i]->word, word) == 0;
   return marked;
+}
+
+bool nxc_relative_is_marked(const nxc_relative *relative, const char *option, const char *word) {
+  own_signs own;
+  signs_find(relative, &own);
+  return is_marked(relative, &own, option, word);
 }
 
 /* How many of them it has and the system has not; 0: none tells of it. */
 static size_t count_own(const nxc_relative *relative, const nxc_relative_given *given, size_t n_given) {
+  own_signs own;
   size_t n = 0;
   bool marked = false;
+  signs_find(relative, &own);
   for (size_t i = 0; i < n_given && !marked; i++)
-    marked = nxc_relative_is_marked(relative, given[i].option, given[i].word);
+    marked = is_marked(relative, &own, given[i].option, given[i].word);
   for (size_t i = 0; i < n_given && marked; i++)
-    n += nxc_relative_is_marked(relative, given[i].option, given[i].word) ||
+    n += is_marked(relative, &own, given[i].option, given[i].word) ||
          nxc_relative_has(relative, given[i].option);
   return n;
 }
