@@ -70,13 +70,17 @@ static inline __attribute__((always_inline)) void square_softmax_as(float *score
       int at = i + c * LANES;
       base[c] = lanes_below(none, max[c], max[c], lanes_of(0));
       lanes fall = lanes_exp2((lanes_read_f32(run->max + at) - base[c]) * scale2);
-      sum[c] = lanes_read_f32(run->sum + at) * fall;
+      sum[c] = lanes_of(0); /* that of the tile alone rounds less */
       lanes_write_f32(old + at, fall);
       lanes_write_f32(run->max + at, max[c]);
     }
     square_weights(score, mask, i, whole, scale2, base, sum);
 #pragma GCC unroll 4
-    for (int c = 0; c < COLUMNS; c++) lanes_write_f32(run->sum + i + c * LANES, sum[c]);
+    for (int c = 0; c < COLUMNS; c++) {
+      int at = i + c * LANES;
+      lanes before = lanes_read_f32(run->sum + at) * lanes_read_f32(old + at);
+      lanes_write_f32(run->sum + at, before + sum[c]);
+    }
   }
 }
 
