@@ -2,6 +2,7 @@
 /* Parsed expressions by their texts. Entries are added under a lock, are never changed or removed, and are
  * found without one, so that threads share them. */
 #include "compiler/expression/expression.h"
+#include "compiler/hash.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -20,23 +21,18 @@ static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 static nxc_arena *kept; /* guarded by `adding`, as n_entries is; for as long as the program runs */
 static size_t n_entries;
 
-static uint64_t mixed(uint64_t hash, uint64_t part) {
-  hash = (hash ^ part) * UINT64_C(0x9E3779B97F4A7C15);
-  return hash ^ hash >> 32;
-}
-
 /* Of its length, its first bytes, its middle and its last: texts that have these in common differ seldom. */
 static size_t list_of(const char *text) {
   const size_t n_bytes = strlen(text);
   uint64_t hash = n_bytes, part = 0;
   if (n_bytes < sizeof part) {
     memcpy(&part, text, n_bytes);
-    return mixed(hash, part) % N_LISTS;
+    return nxc_hash_mixed(hash, part) % N_LISTS;
   }
   const size_t last = n_bytes - sizeof part, places[] = {0, n_bytes / 4, n_bytes / 2, last};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     memcpy(&part, text + (places[i] < last ? places[i] : last), sizeof part);
-    hash = mixed(hash, part);
+    hash = nxc_hash_mixed(hash, part);
   }
   return hash % N_LISTS;
 }

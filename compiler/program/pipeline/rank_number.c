@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/hash.h"
 #include "compiler/program/pipeline/pipeline.h"
 
 #include <assert.h>
@@ -91,17 +92,13 @@ static bool number_equal(const nxc_graph *graph, const nxc_rank_number *a, const
   return true;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-  return hash ^ hash >> 32;
-}
-
 /* Numbers that differ in their tables alone may share one. */
 static uint64_t number_hash(const nxc_rank_number *number) {
-  uint64_t hash = mix(number->n_terms, (uint64_t)number->base);
+  uint64_t hash = nxc_hash_mixed(number->n_terms, (uint64_t)number->base);
   for (uint32_t i = 0; i < number->n_terms; i++) {
     const nxc_term *term = &number->terms[i];
-    hash = mix(mix(hash, term->atoms), (uint64_t)(term->table != NULL ? term->table[0] : term->stride));
+    uint64_t first = (uint64_t)(term->table != NULL ? term->table[0] : term->stride);
+    hash = nxc_hash_mixed(nxc_hash_mixed(hash, term->atoms), first);
   }
   return hash;
 }
