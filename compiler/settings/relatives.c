@@ -12,11 +12,11 @@ static const nxc_relative relatives[] = {
 };
 
 typedef struct sign {
-  const char *system, *name, *option, *word;
+  const char *name, *option, *word;
 } sign;
 
 static const sign signs[] = {
-#define RELATIVE_SIGN(system, name, option, word) {#system, name, option, word},
+#define RELATIVE_SIGN(system, name, option, word) {name, option, word},
 #include "schema/relatives.def"
 };
 

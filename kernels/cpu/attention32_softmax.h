@@ -27,8 +27,8 @@ static inline lanes square_read(const attention_mask *mask, int i, int key, lane
 }
 
 /* Maxima of COLUMNS vectors of queries; NaN counts as none. */
-static inline __attribute__((always_inline)) void
-square_maxima(const float *score, const attention_mask *mask, int i, const bool whole, lanes *max) {
+INLINED void square_maxima(const float *score, const attention_mask *mask, int i, const bool whole,
+                           lanes *max) {
   for (int key = 0; key < SIDE; key++)
 #pragma GCC unroll 4
     for (int c = 0; c < COLUMNS; c++) {
@@ -40,9 +40,8 @@ square_maxima(const float *score, const attention_mask *mask, int i, const bool 
 }
 
 /* Scores become weights, which are added to `sum`. */
-static inline __attribute__((always_inline)) void square_weights(float *score, const attention_mask *mask,
-                                                                 int i, const bool whole, lanes scale2,
-                                                                 const lanes *base, lanes *sum) {
+INLINED void square_weights(float *score, const attention_mask *mask, int i, const bool whole, lanes scale2,
+                            const lanes *base, lanes *sum) {
   for (int key = 0; key < SIDE; key++)
 #pragma GCC unroll 4
     for (int c = 0; c < COLUMNS; c++) {
@@ -55,10 +54,8 @@ static inline __attribute__((always_inline)) void square_weights(float *score, c
     }
 }
 
-static inline __attribute__((always_inline)) void square_softmax_as(float *score, float scale,
-                                                                    const attention_mask *mask,
-                                                                    const bool whole, square_run *run,
-                                                                    float *old) {
+INLINED void square_softmax_as(float *score, float scale, const attention_mask *mask, const bool whole,
+                               square_run *run, float *old) {
   const lanes scale2 = lanes_of(scale * log2_e), none = lanes_of(-INFINITY);
   for (int i = 0; i < SIDE; i += COLUMN_QUERIES) {
     lanes max[COLUMNS], base[COLUMNS] /* finite where nothing was read yet */, sum[COLUMNS];
@@ -107,9 +104,8 @@ typedef struct square_slope {
 
 /* A vector of queries with a key: the weight (0 where it was dropped) for the score, the score's gradient for
  * that of the weight. */
-static inline __attribute__((always_inline)) void square_slope_one(const square_slope *f, float *score,
-                                                                   float *slope, int key, int i,
-                                                                   const bool whole, const bool bent) {
+INLINED void square_slope_one(const square_slope *f, float *score, float *slope, int key, int i,
+                              const bool whole, const bool bent) {
   lanes x = lanes_read_f32(score), gradient = lanes_read_f32(slope), factor = lanes_of(f->scale);
   lanes product = lanes_read_f32(f->queries->product + i), kept;
   lanes weight = lanes_exp2(lanes_less(x, lanes_of(f->scale2), lanes_read_f32(f->queries->lse2 + i)));
@@ -127,8 +123,8 @@ static inline __attribute__((always_inline)) void square_slope_one(const square_
   lanes_write_f32(slope, weight * (gradient - product) * factor);
 }
 
-static inline __attribute__((always_inline)) void
-square_slopes_as(const square_slope *f, float *score, float *slope, const bool whole, const bool bent) {
+INLINED void square_slopes_as(const square_slope *f, float *score, float *slope, const bool whole,
+                              const bool bent) {
   for (int key = 0; key < SIDE; key++)
 #pragma GCC unroll 4
     for (int i = 0; i < SIDE; i += LANES)

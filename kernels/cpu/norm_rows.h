@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What norms and their gradients share: gains widened for all rows, and memory that is asked for ahead. */
-#ifndef CPU_NORM_H
-#define CPU_NORM_H
+#ifndef CPU_NORM_ROWS_H
+#define CPU_NORM_ROWS_H
 
 #include "kernels/cpu/lanes.h"
 
