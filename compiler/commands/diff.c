@@ -79,6 +79,7 @@ static bool read_configuration(nxc_diff *c, nxc_diff_side *s) {
   nxc_sink *sink = nxc_sink_new(c->arena);
   nxc_request request = nxc_options_request(c->options, s->file);
   request.text = s->text;
+  nxc_request_keep(c->arena, &request);
   if (c->options->warnings_are_errors) nxc_sink_warnings_are_errors(sink);
   bool good = nxc_compile_settings(c->arena, &request, sink, &s->compiled);
   if (!good) {

@@ -83,6 +83,7 @@ void nxc_judge(nxc_judged *v, const nxc_standard *standard, const char *file, bo
   request.searched = file != NULL && below;
   request.judges_only = !request.for_nxrun;
   request.all_launches = true;
+  nxc_request_keep(v->arena, &request);
   if (standard->options->warnings_are_errors) nxc_sink_warnings_are_errors(v->sink);
   nxc_compile_settings(v->arena, &request, v->sink, &v->compiled);
   judge_other_launches(v, request);

@@ -49,8 +49,7 @@ typedef struct job {
   const char *svg;    /* the learning rate's picture; NULL: none */
   bool rate;          /* the learning rate is printed instead */
   bool reveal, all;
-  size_t launch;    /* of several programs that a script starts, this one */
-  json_t *gathered; /* of these: "reports", what JSON tells of each, and "pages" */
+  json_t *gathered; /* of the programs that a script starts: "reports", what JSON tells of each, and "pages" */
   const nxc_estimate_request *asked;
   const nxc_request *request;
   nxc_sink *sink;
@@ -60,7 +59,7 @@ typedef struct job {
 static void report(const job *j, nxc_plan_report *r) {
   if (j->options->format == NXC_FORMAT_JSON && j->gathered != NULL) {
     json_t *object = nxc_plan_json(r);
-    json_object_set_new(object, "launch", json_integer((json_int_t)j->launch));
+    json_object_set_new(object, "launch", json_integer((json_int_t)j->request->launch));
     json_array_append_new(json_object_get(j->gathered, "reports"), object);
     return;
   }
@@ -120,7 +119,7 @@ static bool write_page(const job *j, const json_t *page) {
 static bool make_page(const job *j, const nxc_plan_report *r) {
   json_t *page = nxc_plan_page(r);
   json_t *gathered = j->gathered ? json_object_get(j->gathered, "pages") : NULL;
-  if (gathered != NULL) json_object_set_new(page, "launch", json_integer((json_int_t)j->launch));
+  if (gathered != NULL) json_object_set_new(page, "launch", json_integer((json_int_t)j->request->launch));
   bool good = gathered != NULL ? json_array_append(gathered, page) == 0 : write_page(j, page);
   json_decref(page);
   return good;
@@ -142,7 +141,7 @@ static bool is_estimable(const job *j, bool wrong) {
 
 /* Findings of the program half are errors only where a plan is to be written; else they are why there is
  * none. */
-static int plan_settings(job *j, const char *file) {
+static int plan_settings(job *j) {
   nxc_sink *obstacles = nxc_sink_new(j->arena);
   nxc_plan_bytes plan;
   nxc_training training;
@@ -168,7 +167,7 @@ static int plan_settings(job *j, const char *file) {
   if (compiled) nxc_estimate_apply(&estimate, j->compiled.settings, &plan);
   nxc_plan_report r = {.arena = j->arena,
                        .sound = good,
-                       .file = file ? file : "arguments",
+                       .file = j->request->file ? j->request->file : "arguments",
                        .compiled = &j->compiled,
                        .training = sized ? &training : NULL,
                        .plan = compiled ? &plan : NULL,
@@ -230,11 +229,11 @@ static bool tells_each(const job *j, const wish *wished) {
   nxc_format format = j->options->format;
   bool of_one = wished->output != NULL || wished->svg != NULL || wished->rate || wished->why.n_items > 0;
   bool lists = format != NXC_FORMAT_JSON && nxc_document_format_of(format) != NULL;
-  return !of_one && !lists && j->launch == 0 && has_finding(j->sink, "NX5921");
+  return !of_one && !lists && j->request->launch == 0 && has_finding(j->sink, "NX5921");
 }
 
-static int plan_file(const nxc_options *options, const char *file, const wish *wished, size_t launch,
-                     json_t *gathered);
+static int plan_request(const nxc_options *options, nxc_request request, const wish *wished,
+                        json_t *gathered);
 
 static bool write_gathered(const job *j, json_t *pages) {
   if (json_array_size(pages) == 0) return true; /* all have errors, which were told */
@@ -250,14 +249,15 @@ static void print_program(const nxc_document *document, size_t at) {
   nxc_print_paragraph(stdout, NXC_SCREEN_COLUMNS, 2, "its own: ", document->launches_differ[at]);
 }
 
-static int plan_each(const job *j, const char *file, const wish *wished) {
+static int plan_each(const job *j, const wish *wished) {
   int status = NXC_EXIT_GOOD;
   const nxc_document *document = j->compiled.document;
   json_t *gathered = json_pack("{s:[], s:[]}", "reports", "pages");
+  nxc_request request = *j->request;
   for (size_t i = 0; i < document->n_launches; i++) {
-    if (j->options->format == NXC_FORMAT_TEXT)
-      print_program(document, i);
-    int own = plan_file(j->options, file, wished, i + 1, gathered);
+    if (j->options->format == NXC_FORMAT_TEXT) print_program(document, i);
+    request.launch = i + 1;
+    int own = plan_request(j->options, request, wished, gathered);
     if (own > status) status = own;
   }
   if (j->options->format == NXC_FORMAT_JSON) nxc_plan_print_each(json_object_get(gathered, "reports"));
@@ -266,8 +266,8 @@ static int plan_each(const job *j, const char *file, const wish *wished) {
   return status;
 }
 
-static int plan_file(const nxc_options *options, const char *file, const wish *wished, size_t launch,
-                     json_t *gathered) {
+static int plan_request(const nxc_options *options, nxc_request request, const wish *wished,
+                        json_t *gathered) {
   const char *output = wished->output;
   nxc_estimate_request asked = wished->estimate;
   asked.nxrun_alone = output != NULL;
@@ -279,20 +279,18 @@ static int plan_file(const nxc_options *options, const char *file, const wish *w
            .rate = wished->rate,
            .reveal = wished->reveal,
            .all = wished->all,
-           .launch = launch,
            .gathered = gathered,
            .asked = &asked};
   j.sink = nxc_sink_new(j.arena);
-  nxc_request request = nxc_options_request(options, file);
-  request.launch = launch;
+  if (request.followed == NULL) nxc_request_keep(j.arena, &request);
   request.for_nxrun = output != NULL;
   request.judges_only = output == NULL;
   j.request = &request;
   if (options->warnings_are_errors) nxc_sink_warnings_are_errors(j.sink);
   nxc_compile_settings(j.arena, &request, j.sink, &j.compiled);
   int status;
-  if (tells_each(&j, wished)) status = plan_each(&j, file, wished);
-  else status = wished->why.n_items > 0 ? tell_why(&j, &wished->why) : plan_settings(&j, file);
+  if (tells_each(&j, wished)) status = plan_each(&j, wished);
+  else status = wished->why.n_items > 0 ? tell_why(&j, &wished->why) : plan_settings(&j);
   nxc_arena_free(j.arena);
   return status;
 }
@@ -325,7 +323,8 @@ static int plan_files(const nxc_options *options, const wish *wished) {
     return NXC_EXIT_USAGE;
   }
   for (size_t i = 0; i < n_files || (n_files == 0 && i == 0); i++) {
-    int own = plan_file(options, n_files ? options->files.items[i] : NULL, wished, options->launch, NULL);
+    const char *file = n_files ? options->files.items[i] : NULL;
+    int own = plan_request(options, nxc_options_request(options, file), wished, NULL);
     if (own > status) status = own;
   }
   return status;

@@ -100,11 +100,10 @@ static const nxc_assumption *find_assumption(const nxc_assumed *assumed, nxc_set
  * written, so that of another layout would be assumed otherwise. */
 static const char *assumptions_for(const job *j, const nxc_assumed *here, const char *text) {
   const char *options = "";
-  const nxc_source *first = j->request.text;
   nxc_request request = j->request;
   nxc_compiled compiled;
   nxc_assumed there;
-  request.text = nxc_source_new(j->arena, first ? first->name : j->output, text, strlen(text));
+  request.text = nxc_source_new(j->arena, j->output, text, strlen(text));
   if (request.file != NULL) request.file = j->output; /* which may name a model, too */
   if (!nxc_estimate_compile(&j->estimate, &request, j->arena, nxc_sink_new(j->arena), &compiled, &there))
     return options;
@@ -149,6 +148,7 @@ static int tune(job *j) {
   const char *file = j->options.files.n_items > 0 ? j->options.files.items[0] : NULL;
   const nxc_machine *machine = j->estimate.machine;
   j->request = nxc_options_request(&j->options, file);
+  nxc_request_keep(j->arena, &j->request);
   nxc_sink *findings = nxc_sink_new(j->arena);
   if (!compile(j, &compiled, &assumed, &training, findings))
     return compiled.unreadable ? NXC_EXIT_USAGE : NXC_EXIT_FOUND;

@@ -8,6 +8,7 @@
 #include "compiler/config/environment.h"
 #include "compiler/config/epoch_rows.h"
 #include "compiler/config/front/override.h"
+#include "compiler/config/front/shell/script.h"
 #include "compiler/config/handover.h"
 #include "compiler/config/init_from.h"
 #include "compiler/config/launches.h"
@@ -68,14 +69,23 @@ static const char *dialect_told(const compilation *c) {
 
 /* -- text ------------------------------------------------------------------------------------------------ */
 
-static const nxc_source *read_file(compilation *c, const char *path) {
-  const nxc_source *source = nxc_source_read(c->arena, path, NXC_DOCUMENT_BYTES_MAX);
+static const nxc_source *read_file(compilation *c, nxc_arena *arena, const char *path) {
+  const nxc_source *source = nxc_source_read(arena, path, NXC_DOCUMENT_BYTES_MAX);
   if (source != NULL) return source;
   const char *why = errno == EFBIG ? "it is larger than a configuration may be" : strerror(errno);
   nxc_report(c->sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0},
              "name a configuration that is there and may be read", "cannot read %s: %s", path, why);
   c->out->unreadable = true;
   return NULL;
+}
+
+static const nxc_source *read_first(compilation *c) {
+  const nxc_request *request = c->request;
+  nxc_followed *kept = request->followed;
+  if (request->text != NULL || request->file == NULL) return request->text;
+  if (kept == NULL) return read_file(c, c->arena, request->file);
+  if (kept->source == NULL) kept->source = read_file(c, kept->arena, request->file);
+  return kept->source;
 }
 
 /* The texts of the file, the layers over it, --set of the dialect's own keys, and the arguments. */
@@ -90,11 +100,11 @@ static bool read_texts(compilation *c) {
                                .sets = sets,
                                .omegaconf = request->omegaconf,
                                .parts = &c->parts,
-                               .launch = request->launch};
-  c->texts.first = request->text;
-  if (request->text == NULL && request->file != NULL) c->texts.first = read_file(c, request->file);
+                               .launch = request->launch,
+                               .followed = request->followed};
+  c->texts.first = read_first(c);
   for (size_t i = 0; i < request->n_layers && !c->out->unreadable; i++) {
-    const nxc_source *layer = read_file(c, request->layers[i]);
+    const nxc_source *layer = read_file(c, c->arena, request->layers[i]);
     if (layer != NULL) origin->layers[origin->n_layers++] = layer;
   }
   for (size_t i = 0; i < request->n_sets; i++)
@@ -201,9 +211,9 @@ static void follow(compilation *c) {
   if (!script->complete || !nxc_handover_read(c->arena, script, c->request->file, handed)) return;
   c->front = nxc_front_find(c->arena, script->program->system, &c->texts.version);
   c->origin = (nxc_origin){.layers = nxc_arena_array(c->arena, handed->n_files, sizeof *c->origin.layers)};
-  c->origin.first = c->texts.first = read_file(c, handed->files[0]);
+  c->origin.first = c->texts.first = read_file(c, c->arena, handed->files[0]);
   for (size_t i = 1; i < handed->n_files; i++)
-    c->origin.layers[c->origin.n_layers++] = read_file(c, handed->files[i]);
+    c->origin.layers[c->origin.n_layers++] = read_file(c, c->arena, handed->files[i]);
   if (c->out->unreadable) return;
   c->texts.layers = c->origin.layers;
   c->texts.n_layers = c->origin.n_layers;

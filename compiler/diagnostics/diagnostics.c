@@ -279,6 +279,10 @@ void nxc_sink_take(nxc_sink *sink, const nxc_sink *from) {
   sink->settled = false;
 }
 
+void nxc_sink_copy(nxc_sink *sink, const nxc_sink *from) {
+  for (size_t i = 0; i < from->n_entries; i++) nxc_sink_report(sink, &from->entries[i]->finding);
+}
+
 nxc_arena *nxc_sink_arena(const nxc_sink *sink) {
   return sink->arena;
 }

@@ -66,6 +66,8 @@ void nxc_sink_withdraw(nxc_sink *sink, const char *id, const char *path);
 void nxc_sink_drop_notes(nxc_sink *sink, const char *but);
 /* Moves what the other sink has, in the same arena, to the end of this one. */
 void nxc_sink_take(nxc_sink *sink, const nxc_sink *from);
+/* Reports what the other sink was told once more, here. */
+void nxc_sink_copy(nxc_sink *sink, const nxc_sink *from);
 /* After suppression by comments and after `-W error`. */
 size_t nxc_sink_count(const nxc_sink *sink, nxc_severity severity);
 /* Those to show: of very many of one kind in one text the first hundred, and one that counts the others. */

@@ -13,7 +13,8 @@
 #include "compiler/document/document.h"
 #include "compiler/config/interpolation/interpolate.h"
 
-struct nxc_binding; /* dialect.h */
+struct nxc_binding;  /* dialect.h */
+struct nxc_followed; /* shell/script.h */
 
 /* Texts that one names and that are read with it. */
 typedef struct nxc_front_parts {
@@ -33,6 +34,7 @@ typedef struct nxc_front_texts {
   const nxc_source *arguments; /* behind `--`, as nxc_front_join writes them; NULL: none */
   const nxc_source *script_arguments; /* of the first, where that is a script: $1 and on; NULL: not told */
   size_t launch;               /* of a script, counted from 1; 0: the one with the most options */
+  struct nxc_followed *followed; /* the first, where it is a script that was followed; NULL: nothing is kept */
   const char *version;         /* of the dialect; NULL where it has one only */
   bool omegaconf;              /* --compat omegaconf */
   nxc_front_parts *parts;      /* takes the parts of the first; NULL: nobody asks */

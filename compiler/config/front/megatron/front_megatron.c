@@ -162,7 +162,8 @@ static void read_source(front *f, const nxc_source *source) {
   if (nxc_megatron_is_yaml(source)) {
     f->unreadable = !nxc_megatron_read_yaml(&f->to, source, &script) || f->unreadable;
     f->launched = (nxc_launched){.program = f->to.program, .name = "told by its options"};
-  } else if (!nxc_script_read(f->to.arena, source, own_arguments(f, source), f->to.sink, &script)) {
+  } else if (!nxc_script_read_kept(f->texts->followed, f->to.arena, source, own_arguments(f, source),
+                                   f->to.sink, &script)) {
     f->unreadable = true;
   } else {
     nxc_launched found = choose_launch(f, &script);

@@ -83,6 +83,20 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_sourc
   return !s->failed;
 }
 
+bool nxc_script_read_kept(nxc_followed *kept, nxc_arena *arena, const nxc_source *source,
+                          const nxc_source *arguments, nxc_sink *sink, nxc_script *script) {
+  if (kept == NULL || kept->source != source) return nxc_script_read(arena, source, arguments, sink, script);
+  if (kept->findings == NULL) {
+    kept->findings = nxc_sink_new(kept->arena);
+    kept->good = nxc_script_read(kept->arena, source, arguments, kept->findings, &kept->script);
+  }
+  nxc_sink_copy(sink, kept->findings);
+  *script = kept->script; /* the reader strikes launches out */
+  script->launches = nxc_arena_array(arena, script->n_launches, sizeof *script->launches);
+  for (size_t i = 0; i < script->n_launches; i++) script->launches[i] = kept->script.launches[i];
+  return kept->good;
+}
+
 bool nxc_script_split(nxc_arena *arena, const nxc_source *source, nxc_sink *sink, nxc_launch_words *words) {
   nxc_script script = {.arena = arena};
   nxc_shell *s = new_shell(arena, source, sink, &script);

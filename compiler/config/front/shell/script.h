@@ -62,11 +62,23 @@ typedef struct nxc_script {
   struct nxc_shell *shell;      /* whose variables nxc_script_expand fills in */
 } nxc_script;
 
+/* What following a text gave, for whoever reads the same text again, as for another of its launches. */
+typedef struct nxc_followed {
+  nxc_arena *arena;
+  const nxc_source *source; /* the text; NULL: it has not been read yet */
+  nxc_sink *findings;       /* told at each reading; NULL: it has not been followed yet */
+  nxc_script script;
+  bool good;
+} nxc_followed;
+
 /* `arguments` holds the words behind the script's name, $1 and on, as a shell reads them; NULL: nobody tells.
  * False (reported) when a text cannot be read: bash would stop at it, or it makes too much text. There is at
  * least one launch then. */
 bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_source *arguments, nxc_sink *sink,
                      nxc_script *script);
+/* The same; the text of `kept` (NULL: nothing is kept) is followed at its first reading alone. */
+bool nxc_script_read_kept(nxc_followed *kept, nxc_arena *arena, const nxc_source *source,
+                          const nxc_source *arguments, nxc_sink *sink, nxc_script *script);
 /* The text of a file that a word of a launch names: as the script itself writes it, or as it lies there. What
  * nothing here tells stands in it as it is written: $NAME. NULL: neither is known. */
 const nxc_source *nxc_script_file(nxc_script *script, const char *path);
