@@ -48,6 +48,11 @@ static const named_words listed[] = {
 #include "schema/relatives.def"
 };
 
+static const named_words numbers[] = {
+#define RELATIVE_NUMBERS(name, options) {name, options},
+#include "schema/relatives.def"
+};
+
 static const named_words lacked[] = {
 #define RELATIVE_LACKS(name, options) {name, options},
 #include "schema/relatives.def"
@@ -193,6 +198,10 @@ bool nxc_relative_lists(const nxc_relative *relative, const char *option) {
   return has_word(listed, sizeof listed / sizeof *listed, relative, option);
 }
 
+bool nxc_relative_takes_numbers(const nxc_relative *relative, const char *option) {
+  return has_word(numbers, sizeof numbers / sizeof *numbers, relative, option);
+}
+
 bool nxc_relative_is_old(const nxc_relative *relative) {
   bool is_old = relative->past;
   for (size_t i = 0; i < sizeof old / sizeof *old && !is_old; i++)
@@ -230,8 +239,8 @@ bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, con
          names_any(past_inert, sizeof past_inert / sizeof *past_inert, relative->system, option, word);
 }
 
-bool nxc_relative_is_said(const nxc_relative *relative, const char *option) {
-  return has_word(said, sizeof said / sizeof *said, relative, option);
+bool nxc_relative_is_said(const nxc_relative *relative, const char *option, const char *word) {
+  return names_any(said, sizeof said / sizeof *said, relative->name, option, word);
 }
 
 bool nxc_relative_runs(const nxc_relative *relative, const char *program) {

@@ -43,6 +43,8 @@ const nxc_relative *nxc_relative_of_options(const char *system, const nxc_relati
                                             size_t n_given);
 /* Whether an option of both takes several words there. */
 bool nxc_relative_lists(const nxc_relative *relative, const char *option);
+/* Whether an option of both takes any number there, 1e6 too, where the system takes digits alone. */
+bool nxc_relative_takes_numbers(const nxc_relative *relative, const char *option);
 /* Whether the system as it is known here has the option and this code has not. */
 bool nxc_relative_lacks(const nxc_relative *relative, const char *option);
 /* Whether it left the system before the versions that are known here. */
@@ -53,8 +55,8 @@ bool nxc_relative_runs(const nxc_relative *relative, const char *program);
 bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, const char *word);
 /* Options, parted by blanks, beside all of which this one of its own changes nothing either. NULL: none. */
 const char *nxc_relative_inert_beside(const nxc_relative *relative, const char *option);
-/* Whether settings say all that this option of its own does. */
-bool nxc_relative_is_said(const nxc_relative *relative, const char *option);
+/* Whether settings say all that this option of its own does, with this word. */
+bool nxc_relative_is_said(const nxc_relative *relative, const char *option, const char *word);
 /* "trains by reinforcement learning", where this option of its own is given. NULL: as the system does. */
 const char *nxc_relative_task(const nxc_relative *relative, const char *option);
 /* Whether a rule does not hold where this option of its own is given. */

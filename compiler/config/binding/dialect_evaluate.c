@@ -12,7 +12,10 @@ static const nxc_value *look_up(void *context, const nxc_name *name) {
   case NXC_NAME_SETTING:
     id = nxc_setting_find(name->path);
     return id < NX_N_SETTINGS ? nxc_settings_value(binding->settings, id) : NULL;
-  case NXC_NAME_OPTION: bound = nxc_binding_find(binding, name->path); break;
+  case NXC_NAME_OPTION:
+    bound = nxc_binding_find(binding, name->path);
+    if (bound == NULL) return nxc_binding_own_value(binding, name->path);
+    break;
   case NXC_NAME_MODEL_CONFIG:
     bound = binding->has_model_config ? nxc_binding_find_model(binding, name->path) : NULL;
     break;

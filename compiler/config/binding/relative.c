@@ -85,6 +85,13 @@ static const nxc_value *value_of(nxc_arena *arena, const char *text) {
   return value;
 }
 
+const nxc_value *nxc_binding_own_value(const nxc_binding *binding, const char *option) {
+  const nxc_node *node = binding->relative ? nxc_node_lookup(binding->document->root, option) : NULL;
+  if (node == NULL || node->kind != NXC_NODE_SCALAR || node->failed) return NULL;
+  const nxc_value *value = &node->value;
+  return value->kind == NXC_STRING ? value_of(binding->arena, value->text) : value;
+}
+
 /* The first, or the next behind `after`. NULL: nothing more that is known here. */
 static const nxc_relative_meaning *meaning_of(const nxc_binding *binding, const nxc_node *node,
                                               const nxc_relative_meaning *after) {
@@ -211,7 +218,7 @@ static hurdle hurdle_of(const nxc_binding *binding, const nxc_node *node, const 
   if (scalar && is_inert(binding, node, node->key)) return IS_INERT;
   const nxc_relative_meaning *means = meaning_of(binding, node, NULL);
   bool unread = scalar && means != NULL && strcmp(means->value, "?") == 0;
-  bool said = !unread && nxc_relative_is_said(binding->relative, node->key);
+  bool said = !unread && nxc_relative_is_said(binding->relative, node->key, word_of(binding, node));
   if (said && map) return hurdle_within(binding, node, node->key, unknown);
   if (said && scalar) return IS_SAID;
   *unknown = listed(binding, *unknown, own);

@@ -74,10 +74,12 @@ nxc_node *nxc_argument_scalar(nxc_arguments *to, const char *name, nxc_type type
     return node;
   }
   if (read_text(to->arena, type, word->text, &node->value)) return node;
+  const char *meant = number_meant(to->arena, word->text, type);
+  bool taken = meant != NULL && to->relative != NULL && nxc_relative_takes_numbers(to->relative, name);
+  if (taken && read_text(to->arena, type, meant, &node->value)) return node;
   node->failed = true;
   const char *shown = word->from_environment ? "the value of the environment" : word->text;
   const char *wanted = type == NXC_TYPE_INT || type == NXC_TYPE_LIST_INT ? "an integer" : "a number";
-  const char *meant = number_meant(to->arena, word->text, type);
   nxc_repair repair = {0};
   if (meant != NULL && nxc_span_reads(word->at, word->text))
     repair = nxc_repair_span(to->arena, word->at, meant, true);
