@@ -137,6 +137,7 @@ static bool lists(const nxc_settings *s, nxc_setting_id id, const char *word) {
 
 static void read_kernels(const nxc_settings *s, nxc_sizes *z) {
   z->biased = flag(s, NX_SETTING_MODEL_BIAS);
+  z->clamped = nxc_has(s, NX_SETTING_MODEL_GATE_LIMIT);
   z->separate_norm = lists(s, NX_SETTING_KERNELS_SEPARATE, "norm");
   z->separate_rope = lists(s, NX_SETTING_KERNELS_SEPARATE, "rope");
   z->separate_softmax = lists(s, NX_SETTING_KERNELS_SEPARATE, "softmax");

@@ -44,6 +44,7 @@ extern const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS]; /* "paramete
   TRAIT(loss_bytes, 8, "that the loss moves for each logit")                                                 \
   TRAIT(loss_back_bytes, 6, "that the gradient of the loss moves for each logit")                            \
   TRAIT(attention, 1, "speed of the attention, beside the best that the machine has")                        \
+  TRAIT(attention_before, 0, "1 where its kernels are those for the generation of devices before")           \
   TRAIT(hides_tensor, 0, "share of tensor-parallel communication beneath products")                          \
   TRAIT(hides_reduce, 0, "share of the reduction of gradients beneath the backward pass")                    \
   TRAIT(hides_gather, 0, "share of gathering parameters beneath the passes")                                 \

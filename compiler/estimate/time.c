@@ -137,6 +137,10 @@ static const nxc_device *for_products(const nxc_device *device, const nxc_sizes 
     with->efficiency_fp8 = device->efficiency_fp4;
   }
   with->efficiency_fp8 *= traits->fp8_speed;
+  if (traits->attention_before > 0 && device->before_forward > 0) {
+    with->attention_forward = device->before_forward;
+    with->attention_backward = device->before_backward;
+  }
   return with;
 }
 
@@ -281,6 +285,7 @@ nxc_own_time nxc_own_time_of(const nxc_system *system, const nxc_sizes *sizes, c
   double forward_s = 0, evaluation_s = 0;
   nxc_pass both = {0};
   for (size_t i = 0; i < n_kinds; i++) {
+    kinds[i].sizes.compiled = machine->device->compiled;
     clocks[i] = clock_of(system, &kinds[i].sizes, training, hosts, arena);
     passes_of[i] = micro_batch(&clocks[i], true);
     nxc_pass forward = micro_batch(&clocks[i], false);

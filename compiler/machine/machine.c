@@ -222,13 +222,13 @@ static void read_torus(reading *r, const nxc_node *node, void *field) {
   device->closed = torus.rate;
 }
 
-/* [forward, backward] */
+/* [forward, backward], which stand one after the other */
 static void read_attention(reading *r, const nxc_node *node, void *field) {
-  nxc_device *device = field;
+  double *forward = field;
   nxc_rate_point shares = {0, 0};
   if (!read_point(node, &shares)) complain(r, node, "must be [forward, backward], shares of the peak");
-  device->attention_forward = shares.size;
-  device->attention_backward = shares.rate;
+  forward[0] = shares.size;
+  forward[1] = shares.rate;
 }
 
 static void read_device(reading *r, const nxc_node *node, void *field) {
@@ -240,7 +240,8 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
                       {"efficiency", read_number, &device->efficiency, true},
                       {"efficiency_fp8", read_number, &device->efficiency_fp8, false},
                       {"efficiency_fp4", read_number, &device->efficiency_fp4, false},
-                      {"attention", read_attention, device, true},
+                      {"attention", read_attention, &device->attention_forward, true},
+                      {"attention_before", read_attention, &device->before_forward, false},
                       {"narrow_heads", read_share, &device->narrow_heads, false},
                       {"attention_block", read_number, &device->attention_block, false},
                       {"tile", read_tile, device, true},
@@ -255,6 +256,7 @@ static void read_device(reading *r, const nxc_node *node, void *field) {
                       {"torus", read_torus, device, false},
                       {"rings", read_share, &device->rings, false},
                       {"pairs", read_number, &device->pairs, false},
+                      {"compiled", read_share, &device->compiled, false},
                       {"hidden_sums", read_share, &device->hidden_sums, false},
                       {"allocator", read_number, &device->allocator, false},
                       {"reserved", read_bytes, &device->reserved_bytes, false}};

@@ -34,6 +34,7 @@ typedef struct nxc_device {
   double peak_f32;                 /* in fp32; 0: as in bf16 */
   double efficiency, efficiency_fp8, efficiency_fp4; /* share of the peak that a large product reaches */
   double attention_forward, attention_backward; /* the same of flash attention */
+  double before_forward, before_backward; /* and of kernels for the generation before; 0: not told */
   double narrow_heads;    /* share of that speed which heads of few features keep */
   double attention_block; /* keys that it reads or skips together */
   double tile_rows, tile_columns, units;        /* tiles of a result, and how many are computed at a time */
@@ -47,6 +48,7 @@ typedef struct nxc_device {
   double axes, closed;     /* of a torus, and from how many ranks on its rings are closed; 0: a switch */
   double rings;            /* 1: collectives go round a torus from rank to rank, not along axis after axis */
   double pairs;            /* devices of a host that are linked two by two, without a switch; 0: a switch */
+  double compiled;         /* 1: one program is compiled of a whole step */
   double hidden_sums;      /* share of the sums of gradients over ranks that can go on beneath work */
   double allocator;        /* what its allocator holds, as a multiple of the tensors at their peak */
   uint64_t reserved_bytes; /* of the driver and communicators */
