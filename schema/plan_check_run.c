@@ -142,12 +142,14 @@ static bool check_rank(const nx_checker *check, uint32_t constant, uint32_t size
   return true;
 }
 
-/* A stream knows the ends of its documents by a token alone. */
+/* Of a stream a token says what is not predicted, and the rest unless its index does. */
 static bool has_document_ends(const nx_plan *plan) {
   const nx_run *run = plan->run;
+  bool by_token = run->documents != 0 && (run->documents & NX_DOCUMENTS_LOSS || !(run->documents & NX_DOCUMENTS_INDEX));
+  if (run->documents == NX_DOCUMENTS_INDEX) return false;
   if (run->end_of_document != NX_NONE) return run->documents != 0;
   for (uint32_t i = 0; i < plan->n[NX_SECTION_DATASETS]; i++)
-    if (run->documents != 0 && plan->datasets[i].sampler == NX_SAMPLER_STREAM) return false;
+    if (by_token && plan->datasets[i].sampler == NX_SAMPLER_STREAM) return false;
   return run->documents == 0 || plan->n[NX_SECTION_DATASETS] > 0;
 }
 
@@ -159,7 +161,7 @@ static bool check_sequence(const nx_checker *check) {
       (run->ring_size > 1 && run->sequence % (2 * (uint64_t)run->ring_size) != 0))
     return nx_flaw(check, run, "%llu ranks do not divide a sequence of %u tokens",
                    (unsigned long long)n_parts, run->sequence);
-  if (run->documents > (NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_LOSS) ||
+  if (run->documents >= 2 * NX_DOCUMENTS_INDEX ||
       !nx_is_string(check->plan, run->model_config) || !nx_is_string(check->plan, run->adapter_config) ||
       !nx_is_string(check->plan, run->adapter_from) || run->save_base > 1 ||
       !has_document_ends(check->plan) || run->loss_mean > NX_MEAN_STEP ||

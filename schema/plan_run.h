@@ -146,12 +146,13 @@ typedef enum nx_loss_mean {
   NX_MEAN_STEP             /* of all ranks: tokens weigh the same */
 } nx_loss_mean;
 
-/* A document of a stream ends with its token; samples of whole documents know where they end. Without any of
- * these a sequence is one document. */
+/* A document of a stream ends with its token, or where the index says so; samples of whole documents know where they
+ * end. Without any of the first three a sequence is one document. */
 enum {
   NX_DOCUMENTS_ATTENTION = 1, /* a token reads its own document alone */
   NX_DOCUMENTS_POSITIONS = 2, /* positions count from the start of the document */
-  NX_DOCUMENTS_LOSS = 4       /* what follows the end of a document is not predicted */
+  NX_DOCUMENTS_LOSS = 4,      /* what follows the token that ends a document is not predicted */
+  NX_DOCUMENTS_INDEX = 8      /* attention and positions of a stream go by the index */
 };
 
 /* What becomes of the schedule where a run goes on from a checkpoint that has another. */

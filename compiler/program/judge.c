@@ -48,7 +48,7 @@ static bool is_sparse(const nxc_model *m) {
 static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training *t) {
   const nxc_layer_spec *layer = &t->model.specs[0];
   const nxc_demand demands[] = {
-      {!nxc_data_has_documents(&t->data) || t->data.sampler != NX_SAMPLER_STREAM ||
+      {!nxc_data_needs_document_ends(&t->data) ||
            (t->data.end_of_document >= 0 && t->data.end_of_document < t->model.vocab),
        NX_SETTING_DATA_END_OF_DOCUMENT, "NX3020",
        "documents are told apart by a token that ends each, and this is no token of the vocabulary"},

@@ -289,7 +289,8 @@ static own *find_best(own *list, size_t n, bool greatest) {
 
 /* The best are counted whether they are among the newest or not. */
 static void choose(own *list, size_t n, const nx_run_names *names) {
-  size_t n_newest = names->keep < 0 ? n : names->keep < 1 ? 1 : (size_t)names->keep;
+  size_t least = names->best != 0 ? 0 : 1;
+  size_t n_newest = names->keep < 0 ? n : (size_t)names->keep < least ? least : (size_t)names->keep;
   for (int32_t i = 0; i != names->best; i++) {
     own *best = find_best(list, n, names->rules & NX_RUN_BEST_IS_GREATEST);
     if (best == NULL) break;

@@ -69,13 +69,14 @@ static void stream_read(nxr_sampler *sampler, uint64_t number, const nxr_row *ro
   uint64_t sequence = sampler->run->sequence, n = sequence + 1;
   const uint64_t start = order->samples[sample % sampler->orders.n_samples] * sequence;
   uint64_t first = start;
-  int32_t *tokens = row->tokens;
+  bool indexed = sampler->run->documents & NX_DOCUMENTS_INDEX;
   for (uint64_t at = find_document(order, order->n_documents, first); n > 0; at++) {
-    uint64_t n_left = order->firsts[at + 1] - first, n_here = n < n_left ? n : n_left;
-    nxr_data_source_read(source, order->documents[at], first - order->firsts[at], n_here, tokens);
-    tokens += n_here, first += n_here, n -= n_here;
+    uint64_t n_left = order->firsts[at + 1] - first, n_here = n < n_left ? n : n_left, begins = first - start;
+    nxr_data_source_read(source, order->documents[at], first - order->firsts[at], n_here, row->tokens + begins);
+    for (uint64_t i = begins; indexed && i < begins + n_here && i < sequence; i++) row->starts[i] = (int32_t)begins;
+    first += n_here, n -= n_here;
   }
-  nxr_find_documents(sampler->run, row->tokens, row->starts);
+  if (!indexed) nxr_find_documents(sampler->run, row->tokens, row->starts);
   nxr_weigh_tokens(sampler->run, row->tokens, row->weights);
   weigh_labels(sampler, order, start + 1, row->weights);
 }

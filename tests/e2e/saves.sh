@@ -76,6 +76,9 @@ report 'epochs are counted from 0' $? "$(cat out)"
 plan oldest checkpoint.every_steps=4 checkpoint.keep=1 checkpoint.best=2 checkpoint.best_metric=oldest checkpoint.best_mode=max
 expect 'the oldest' 0 'step 24/24' $run oldest.bin --dir oldest
 has 'and the newest' oldest '4 8 24'
+plan only checkpoint.every_steps=4 checkpoint.keep=0 checkpoint.best=2 checkpoint.best_metric=oldest checkpoint.best_mode=max
+expect 'the best alone' 0 'step 24/24' $run only.bin --dir only
+has 'without the newest' only '4 8'
 for metric in lr grad_norm; do
   plan by-$metric checkpoint.every_steps=4 checkpoint.keep=1 checkpoint.best=2 checkpoint.best_metric=$metric checkpoint.best_mode=max
   expect "the best by $metric" 0 'step 24/24' $run by-$metric.bin --dir by-$metric

@@ -367,6 +367,33 @@ static void tells_documents_apart(void **state) {
   nxr_data_close(data);
 }
 
+/* Documents begin at tokens 0, 40 and 69 of the file, as the index has them; no token says so. */
+static void tells_documents_apart_by_the_index(void **state) {
+  (void)state;
+  made_plan made;
+  make_plan(&made, &(setup){false, 1, 100, 1, 1});
+  made.run.sequence = LONG, made.run.ring_size = N_RING;
+  made.run.end_of_document = NX_NONE;
+  made.run.documents = NX_DOCUMENTS_ATTENTION | NX_DOCUMENTS_POSITIONS | NX_DOCUMENTS_INDEX;
+  nxr_data *data = open_data(&made, 0);
+  int32_t tokens[PART], labels[PART], positions[PART], starts[PART];
+  int64_t sample;
+  nxr_fault fault = {""};
+  const nxr_batch batch = {tokens, labels, positions, &sample, starts, NULL};
+  for (uint32_t number = 0; number < 3; number++) {
+    assert_true(nxr_data_read(data, 0, 0, number, &batch, &fault));
+    int32_t first = (int32_t)number * LONG;
+    for (int i = 0; i < PART; i++) {
+      int32_t document = tokens[i] < 40 ? 0 : tokens[i] < 69 ? 40 : 69;
+      int32_t start = document > first ? document - first : 0;
+      assert_int_equal(starts[i], start);
+      assert_int_equal(positions[i], tokens[i] - first - start);
+      assert_int_equal(labels[i], tokens[i] + 1);
+    }
+  }
+  nxr_data_close(data);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keeps_the_order_without_shuffling),
@@ -380,6 +407,7 @@ int main(void) {
       cmocka_unit_test(reports_what_does_not_fit),
       cmocka_unit_test(divides_a_sequence_over_its_ranks),
       cmocka_unit_test(tells_documents_apart),
+      cmocka_unit_test(tells_documents_apart_by_the_index),
   };
   return cmocka_run_group_tests_name("data_order", tests, make_dataset, temporary_remove);
 }

@@ -150,6 +150,7 @@ static void add_documents(const nxc_data *data, nx_run *run) {
   run->documents = (data->separate_documents ? NX_DOCUMENTS_ATTENTION : 0) |
                    (data->restart_positions ? NX_DOCUMENTS_POSITIONS : 0) |
                    (data->mask_document_ends ? NX_DOCUMENTS_LOSS : 0);
+  if (run->documents && data->indexed_documents) run->documents |= NX_DOCUMENTS_INDEX;
   if (run->documents && data->end_of_document >= 0) run->end_of_document = (uint32_t)data->end_of_document;
 }
 

@@ -29,6 +29,7 @@ nxc_data nxc_data_read(const nxc_settings *s, const nxc_objective *objective) {
   nxc_data data = {.separate_documents = nxc_flag(s, NX_SETTING_DATA_RESET_ATTENTION_MASK),
                    .restart_positions = nxc_flag(s, NX_SETTING_DATA_RESET_POSITION_IDS),
                    .mask_document_ends = nxc_flag(s, NX_SETTING_DATA_EOD_MASK_LOSS),
+                   .indexed_documents = nxc_is(s, NX_SETTING_DATA_DOCUMENT_BORDERS, "index"),
                    .end_of_document = nxc_int_or(s, NX_SETTING_DATA_END_OF_DOCUMENT, -1),
                    .sampler = sampler_of(s, objective)};
   bool step = nxc_is(s, NX_SETTING_LOSS_MEAN, "step");
@@ -46,4 +47,9 @@ nxc_data nxc_data_read(const nxc_settings *s, const nxc_objective *objective) {
 
 bool nxc_data_has_documents(const nxc_data *data) {
   return data->separate_documents || data->restart_positions || data->mask_document_ends;
+}
+
+bool nxc_data_needs_document_ends(const nxc_data *data) {
+  if (data->sampler != NX_SAMPLER_STREAM) return false;
+  return data->mask_document_ends || (nxc_data_has_documents(data) && !data->indexed_documents);
 }

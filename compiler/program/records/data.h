@@ -8,7 +8,8 @@
 #include "schema/plan.h"
 
 typedef struct nxc_data {
-  bool separate_documents, restart_positions, mask_document_ends; /* of a stream need end_of_document */
+  bool separate_documents, restart_positions, mask_document_ends;
+  bool indexed_documents;  /* what they need end_of_document for in a stream, the index says, but of the last */
   int64_t end_of_document;                                        /* token id; -1: not known */
   nx_sampler sampler;
   nx_packing packing; /* 0 of other samplers */
@@ -20,5 +21,7 @@ typedef struct nxc_data {
 
 nxc_data nxc_data_read(const nxc_settings *settings, const nxc_objective *objective);
 bool nxc_data_has_documents(const nxc_data *data);
+/* Whether a token must say where they end. */
+bool nxc_data_needs_document_ends(const nxc_data *data);
 
 #endif
