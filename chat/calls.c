@@ -70,7 +70,8 @@ static bool takes(const nxj_arguments *arguments, size_t argument, size_t positi
   return strlen(name) == as->length && strncmp(name, as->name, as->length) == 0;
 }
 
-void nxj_bind(nxj_pool *pool, const nxj_row *row, nxj_arguments *arguments) {
+/* Sorts `arguments` into `given`; what is missing, unknown or too much fails. */
+static void bind(nxj_pool *pool, const nxj_row *row, nxj_arguments *arguments) {
   const char *at = row->parameters;
   parameter as;
   size_t n_bound = 0;
@@ -89,7 +90,7 @@ void nxj_bind(nxj_pool *pool, const nxj_row *row, nxj_arguments *arguments) {
 }
 
 nxj_value nxj_call_row(nxj_run *run, const nxj_row *row, nxj_value self, nxj_arguments *arguments) {
-  if (row->parameters) nxj_bind(run->pool, row, arguments);
+  if (row->parameters) bind(run->pool, row, arguments);
   nxj_enter(run->pool);
   nxj_value result = row->call(run, self, arguments);
   nxj_leave(run->pool);

@@ -42,8 +42,6 @@ const nxj_row *nxj_find_method(nxj_kind kind, const char *name);
 extern const nxj_row nxj_filters[], nxj_selecting_filters[], nxj_tests[], nxj_functions[];
 extern const nxj_row nxj_text_methods[], nxj_list_methods[], nxj_dict_methods[], nxj_loop_methods[];
 
-/* Sorts `arguments` into `given`; what is missing, unknown or too much fails. */
-void nxj_bind(nxj_pool *pool, const nxj_row *row, nxj_arguments *arguments);
 nxj_value nxj_call_row(nxj_run *run, const nxj_row *row, nxj_value self, nxj_arguments *arguments);
 _Noreturn void nxj_not_covered(nxj_pool *pool, const char *what, const char *name);
 bool nxj_is_given(nxj_value value); /* neither absent nor none */

@@ -11,7 +11,8 @@ void nxj_need_defined(nxj_run *run, nxj_value value) {
 
 /* -- names, attributes, items ---------------------------------------------------------------------------- */
 
-nxj_value *nxj_find_variable(nxj_run *run, const char *name) {
+/* NULL where no scope has the name. */
+static nxj_value *find_variable(nxj_run *run, const char *name) {
   for (nxj_frame *frame = run->frame; frame != NULL; frame = frame->outer) {
     for (nxj_variable *at = frame->variables; at != NULL; at = at->next)
       if (strcmp(at->name, name) == 0) return &at->value;
@@ -27,7 +28,7 @@ static nxj_value new_callable(nxj_run *run, const nxj_row *row, nxj_value self) 
 }
 
 static nxj_value evaluate_name(nxj_run *run, const nxj_node *node) {
-  const nxj_value *value = nxj_find_variable(run, node->name);
+  const nxj_value *value = find_variable(run, node->name);
   if (value) return *value;
   const nxj_row *row = nxj_find_function(node->name);
   if (row == NULL || (run->clock == NULL && strcmp(node->name, "strftime_now") == 0))
@@ -65,7 +66,7 @@ static bool is_hidden_method(const char *name) {
   return false;
 }
 
-nxj_value nxj_attribute(nxj_run *run, nxj_value of, const char *name) {
+static nxj_value attribute(nxj_run *run, nxj_value of, const char *name) {
   nxj_need_defined(run, of);
   if (name[0] == '_') nxj_fail(run->pool, "attributes that begin with _ are not covered: '%s'", name);
   const nxj_row *method = nxj_find_method(of.kind, name);
@@ -102,13 +103,13 @@ nxj_value nxj_item(nxj_run *run, nxj_value of, nxj_value key) {
   if (key.kind != NXJ_STRING) return nxj_undefined("the item");
   const nxj_row *method = of.kind == NXJ_DICT ? nxj_find_method(of.kind, key.text) : NULL;
   if (of.kind == NXJ_DICT && method == NULL) return nxj_undefined(key.text);
-  return nxj_attribute(run, of, key.text);
+  return attribute(run, of, key.text);
 }
 
 static nxj_value evaluate_attribute(nxj_run *run, const nxj_node *node) {
   nxj_value of = nxj_evaluate(run, node->a);
   run->pool->line = node->line, run->pool->column = node->column;
-  return nxj_attribute(run, of, node->name);
+  return attribute(run, of, node->name);
 }
 
 static nxj_value evaluate_item(nxj_run *run, const nxj_node *node) {

@@ -39,15 +39,12 @@ struct nxj_run {
 };
 
 nxj_value nxj_evaluate(nxj_run *run, const nxj_node *node);
-nxj_value nxj_attribute(nxj_run *run, nxj_value of, const char *name);
 nxj_value nxj_item(nxj_run *run, nxj_value of, nxj_value key);
 /* Fails where the value is undefined. */
 void nxj_need_defined(nxj_run *run, nxj_value value);
 /* Over arguments as they stand in the text. */
 nxj_value nxj_apply_filter(nxj_run *run, const nxj_node *filter, nxj_value inner);
 
-/* NULL where no scope has the name. */
-nxj_value *nxj_find_variable(nxj_run *run, const char *name);
 void nxj_set_variable(nxj_run *run, const char *name, nxj_value value);
 
 nxj_value nxj_call_macro(nxj_run *run, const nxj_callable *macro, const nxj_arguments *arguments);

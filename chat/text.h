@@ -38,8 +38,6 @@ nxj_value nxj_slice(nxj_pool *pool, nxj_value value, nxj_value start, nxj_value 
 
 /* str(value). A text is itself. */
 nxj_value nxj_str(nxj_pool *pool, nxj_value value);
-void nxj_put_repr(nxj_pool *pool, nxj_buffer *buffer, nxj_value value);
-void nxj_put_float(nxj_pool *pool, nxj_buffer *buffer, double number);
 
 typedef struct nxj_json_form {
   bool ascii, sorted;

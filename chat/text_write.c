@@ -43,7 +43,7 @@ static void put_exponent(nxj_pool *pool, nxj_buffer *buffer, const char *digits,
   nxj_put_text(pool, buffer, tail);
 }
 
-void nxj_put_float(nxj_pool *pool, nxj_buffer *buffer, double number) {
+static void put_float(nxj_pool *pool, nxj_buffer *buffer, double number) {
   char digits[24];
   if (signbit(number) && !isnan(number)) nxj_put_text(pool, buffer, "-");
   if (isnan(number) || isinf(number)) {
@@ -98,12 +98,14 @@ static void put_text_repr(nxj_pool *pool, nxj_buffer *buffer, nxj_value text) {
   nxj_put(pool, buffer, &quote, 1);
 }
 
+static void put_repr(nxj_pool *pool, nxj_buffer *buffer, nxj_value value);
+
 static void put_list_repr(nxj_pool *pool, nxj_buffer *buffer, nxj_value value) {
   bool tuple = value.kind == NXJ_TUPLE;
   nxj_put_text(pool, buffer, tuple ? "(" : "[");
   for (size_t i = 0; i < value.list->n; i++) {
     if (i > 0) nxj_put_text(pool, buffer, ", ");
-    nxj_put_repr(pool, buffer, value.list->items[i]);
+    put_repr(pool, buffer, value.list->items[i]);
   }
   if (tuple && value.list->n == 1) nxj_put_text(pool, buffer, ",");
   nxj_put_text(pool, buffer, tuple ? ")" : "]");
@@ -113,14 +115,14 @@ static void put_dict_repr(nxj_pool *pool, nxj_buffer *buffer, const nxj_dict *di
   nxj_put_text(pool, buffer, "{");
   for (size_t i = 0; i < dict->n; i++) {
     if (i > 0) nxj_put_text(pool, buffer, ", ");
-    nxj_put_repr(pool, buffer, dict->pairs[i].key);
+    put_repr(pool, buffer, dict->pairs[i].key);
     nxj_put_text(pool, buffer, ": ");
-    nxj_put_repr(pool, buffer, dict->pairs[i].value);
+    put_repr(pool, buffer, dict->pairs[i].value);
   }
   nxj_put_text(pool, buffer, "}");
 }
 
-void nxj_put_repr(nxj_pool *pool, nxj_buffer *buffer, nxj_value value) {
+static void put_repr(nxj_pool *pool, nxj_buffer *buffer, nxj_value value) {
   nxj_work(pool, 1);
   nxj_enter(pool);
   switch (value.kind) {
@@ -128,7 +130,7 @@ void nxj_put_repr(nxj_pool *pool, nxj_buffer *buffer, nxj_value value) {
   case NXJ_NONE: nxj_put_text(pool, buffer, "None"); break;
   case NXJ_BOOL: nxj_put_text(pool, buffer, value.truth ? "True" : "False"); break;
   case NXJ_INT: put_integer(pool, buffer, value.integer); break;
-  case NXJ_FLOAT: nxj_put_float(pool, buffer, value.number); break;
+  case NXJ_FLOAT: put_float(pool, buffer, value.number); break;
   case NXJ_STRING: put_text_repr(pool, buffer, value); break;
   case NXJ_LIST:
   case NXJ_TUPLE: put_list_repr(pool, buffer, value); break;
@@ -142,7 +144,7 @@ nxj_value nxj_str(nxj_pool *pool, nxj_value value) {
   if (value.kind == NXJ_STRING) return value;
   if (value.kind == NXJ_UNDEFINED) return nxj_string("", 0);
   nxj_buffer buffer = {0};
-  nxj_put_repr(pool, &buffer, value);
+  put_repr(pool, &buffer, value);
   return nxj_buffer_value(pool, &buffer);
 }
 
@@ -239,7 +241,7 @@ static void put_list(writer *to, const nxj_list *list) {
 }
 
 static void put_json_float(writer *to, double number) {
-  if (isfinite(number)) nxj_put_float(to->pool, &to->buffer, number);
+  if (isfinite(number)) put_float(to->pool, &to->buffer, number);
   else nxj_put_text(to->pool, &to->buffer, isnan(number) ? "NaN" : number < 0 ? "-Infinity" : "Infinity");
 }
 

@@ -119,7 +119,8 @@ const char *nxj_kind_name(nxj_kind kind) {
   return names[kind];
 }
 
-bool nxj_is_list(nxj_value value) {
+/* List, tuple or iterator. */
+static bool is_list(nxj_value value) {
   return value.kind == NXJ_LIST || value.kind == NXJ_TUPLE || value.kind == NXJ_ITERATOR;
 }
 
@@ -236,7 +237,7 @@ bool nxj_contains(nxj_pool *pool, nxj_value container, nxj_value item) {
   }
   if (container.kind == NXJ_DICT) return nxj_dict_get(pool, container.dict, item) != NULL;
   if (container.kind == NXJ_UNDEFINED) return false;
-  if (!nxj_is_list(container)) nxj_fail(pool, "%s cannot be searched", nxj_kind_name(container.kind));
+  if (!is_list(container)) nxj_fail(pool, "%s cannot be searched", nxj_kind_name(container.kind));
   for (size_t i = 0; i < container.list->n; i++)
     if (nxj_equal(pool, container.list->items[i], item)) return true;
   return false;
@@ -244,7 +245,7 @@ bool nxj_contains(nxj_pool *pool, nxj_value container, nxj_value item) {
 
 nxj_list nxj_items(nxj_pool *pool, nxj_value value) {
   nxj_list items = {NULL, 0};
-  if (nxj_is_list(value)) return *value.list;
+  if (is_list(value)) return *value.list;
   if (value.kind == NXJ_DICT) {
     items.items = nxj_array(pool, value.dict->n, sizeof *items.items);
     for (; items.n < value.dict->n; items.n++) items.items[items.n] = value.dict->pairs[items.n].key;

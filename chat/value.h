@@ -79,7 +79,6 @@ const nxj_value *nxj_dict_get(nxj_pool *pool, const nxj_dict *dict, nxj_value ke
 
 /* Python's names: "str", "list", ... */
 const char *nxj_kind_name(nxj_kind kind);
-bool nxj_is_list(nxj_value value); /* list, tuple or iterator */
 bool nxj_is_number(nxj_value value); /* a bool is one too */
 bool nxj_is_true(nxj_value value);
 double nxj_number(nxj_value value); /* of a number */

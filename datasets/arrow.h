@@ -101,7 +101,6 @@ typedef struct nxd_arrow_path {
 bool nxd_arrow_find(const nxd_arrow *arrow, const char *name, nxd_arrow_path *path);
 /* The names of the outermost columns. */
 void nxd_arrow_names(const nxd_arrow *arrow, char *text, size_t room);
-const char *nxd_arrow_type_name(nxd_arrow_type type);
 /* arrow_schema.c: makes the columns of what describes a schema. */
 bool nxd_arrow_read_schema(nxd_arrow *arrow, const uint8_t *bytes, size_t n_bytes, nxr_fault *fault);
 /* arrow_batch.c: points columns into a batch, which the message of these bytes has, or a dictionary in it. */

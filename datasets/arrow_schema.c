@@ -16,7 +16,7 @@ static const char *const type_names[NXD_ARROW_N_TYPES] = {
     "union",     "fixed binary", "fixed list", "map",   "duration",        "large binary", "large text",
     "large list", "run end encoded", "binary view", "text view", "list view", "large list view"};
 
-const char *nxd_arrow_type_name(nxd_arrow_type type) {
+static const char *type_name(nxd_arrow_type type) {
   return (unsigned)type < NXD_ARROW_N_TYPES ? type_names[type] : "unknown";
 }
 
@@ -91,7 +91,7 @@ static bool check_column(const nxd_arrow *arrow, const nxd_arrow_column *column,
   bool width_good = column->bits == 8 || column->bits == 16 || column->bits == 32 || column->bits == 64;
   if (!is_laid_out(column->type) || (number && !width_good))
     return nxr_fault_set(fault, "%s: column %.*s is of the type %s, which is not read", arrow->path,
-                         (int)(column->n_name & 0xff), column->name, nxd_arrow_type_name(column->type));
+                         (int)(column->n_name & 0xff), column->name, type_name(column->type));
   size_t wanted = count_children(column);
   return (wanted > 0 ? n_children == wanted : column->type == NXD_ARROW_STRUCT || n_children == 0) ||
          nxr_fault_set(fault, "%s is damaged: column %.*s has %zu columns below it", arrow->path,

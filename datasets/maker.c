@@ -23,7 +23,7 @@ void nxd_maker_close(nxd_maker *maker) {
   nxd_parser_free(&maker->parser);
 }
 
-void nxd_made_empty(nxd_made *made) {
+static void make_empty(nxd_made *made) {
   made->tokens.n = made->weights.n = made->rewards.n = made->documents.n = 0;
   made->n_skipped = made->n_empty = made->n_long = made->n_text_bytes = made->n_text_tokens = 0;
   made->first_skipped[0] = '\0';
@@ -142,7 +142,7 @@ static bool read_reward(nxd_maker *maker, const nxd_value *values, nxr_fault *fa
 bool nxd_maker_run(nxd_maker *maker, const nxd_batch *batch, const char *const *names, nxd_made *made,
                    nxr_fault *fault) {
   nxd_value values[NXD_MAX_FIELDS];
-  nxd_made_empty(made);
+  make_empty(made);
   for (size_t i = 0; i < batch->n; i++) {
     const nxd_record *record = &batch->records[i];
     nxr_fault wrong = {""};

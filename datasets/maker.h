@@ -82,7 +82,6 @@ void nxd_maker_close(nxd_maker *maker);
  * be NULL: 1 each. */
 bool nxd_add_document(nxd_maker *maker, const int64_t *tokens, const float *weights, size_t n, nxd_made *made,
                       nxr_fault *fault);
-void nxd_made_empty(nxd_made *made);
 void nxd_made_free(nxd_made *made);
 
 #endif

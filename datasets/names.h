@@ -3,7 +3,7 @@
 #ifndef NXD_NAMES_H
 #define NXD_NAMES_H
 
-#include "datasets/journal.h"
+#include "runtime/files/fault.h"
 
 #include <stdbool.h>
 

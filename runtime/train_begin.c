@@ -2,7 +2,6 @@
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/files/fault.h"
 #include "runtime/plan_paths.h"
-#include "runtime/report.h"
 #include "runtime/state/init.h"
 #include "runtime/training.h"
 

@@ -110,9 +110,7 @@ const char *nx_plan_string(const nx_plan *plan, uint32_t string);
 const char *nx_plan_text(const nx_plan *plan, uint32_t text);
 /* Those of a list, which line feeds part, and NULL behind the last; one block to free. NULL: no memory. */
 char **nx_plan_texts(const nx_plan *plan, uint32_t text, size_t *n);
-/* The coordinate of a rank on an atom; on a set of them, the first varying fastest, and how many there are.
- */
-uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom);
+/* The coordinate of a rank on a set of atoms, the first varying fastest, and how many there are. */
 uint32_t nx_set_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atoms);
 uint64_t nx_set_size(const nx_plan *plan, uint32_t atoms);
 /* How many coordinates a term tells apart. */

@@ -2,7 +2,7 @@
 /* What differs between ranks: coordinates, stages, numbers, and places in groups. */
 #include "schema/plan.h"
 
-uint32_t nx_plan_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atom) {
+static uint32_t coordinate_of(const nx_plan *plan, uint32_t rank, uint32_t atom) {
   return rank / plan->atoms[atom].stride % plan->atoms[atom].size;
 }
 
@@ -10,7 +10,7 @@ uint32_t nx_set_coordinate(const nx_plan *plan, uint32_t rank, uint32_t atoms) {
   uint32_t coordinate = 0, scale = 1;
   for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++) {
     if (!(atoms & 1u << atom)) continue;
-    coordinate += scale * nx_plan_coordinate(plan, rank, atom);
+    coordinate += scale * coordinate_of(plan, rank, atom);
     scale *= plan->atoms[atom].size;
   }
   return coordinate;
@@ -87,7 +87,7 @@ bool nx_constant_is_multiple(const nx_plan *plan, uint32_t constant, uint64_t un
 /* The rank with the coordinates of `rank` on the atoms outside the group, and 0 on those in it. */
 static uint32_t group_origin(const nx_plan *plan, uint32_t atoms, uint32_t rank) {
   for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++)
-    if (atoms & 1u << atom) rank -= nx_plan_coordinate(plan, rank, atom) * plan->atoms[atom].stride;
+    if (atoms & 1u << atom) rank -= coordinate_of(plan, rank, atom) * plan->atoms[atom].stride;
   return rank;
 }
 
@@ -122,7 +122,7 @@ uint32_t nx_group_position(const nx_plan *plan, uint32_t group, uint32_t rank) {
   if (!nx_group_has_stage(plan, group, nx_plan_stage(plan, rank))) return NX_NONE;
   for (uint32_t atom = 0; atom < plan->n[NX_SECTION_ATOMS]; atom++) {
     if (!(at->atoms & 1u << atom)) continue;
-    uint32_t n = n_taking_part(plan, at, atom), coordinate = nx_plan_coordinate(plan, rank, atom);
+    uint32_t n = n_taking_part(plan, at, atom), coordinate = coordinate_of(plan, rank, atom);
     if (n != plan->atoms[atom].size) coordinate = place_of_stage(plan, at, coordinate);
     position += scale * coordinate;
     scale *= n;
@@ -154,5 +154,5 @@ uint32_t nx_plan_n_stages(const nx_plan *plan) {
 
 uint32_t nx_plan_stage(const nx_plan *plan, uint32_t rank) {
   uint32_t atom = nx_plan_pipeline_atom(plan);
-  return atom == NX_NONE ? 0 : nx_plan_coordinate(plan, rank, atom);
+  return atom == NX_NONE ? 0 : coordinate_of(plan, rank, atom);
 }

@@ -3,7 +3,9 @@
 #ifndef NXT_CHARSMAP_H
 #define NXT_CHARSMAP_H
 
-#include "tokenizer/tokenizer.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct nxt_charsmap nxt_charsmap;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/decode.h"
 
-#include "tokenizer/added.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/memory.h"
 #include "tokenizer/normalize.h"

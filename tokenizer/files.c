@@ -3,7 +3,6 @@
 
 #include "schema/plan_check.h"
 #include "tokenizer/bpe.h"
-#include "tokenizer/memory.h"
 #include "tokenizer/open.h"
 #include "tokenizer/unicode.h"
 

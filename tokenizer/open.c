@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/open.h"
 
-#include "schema/plan_check.h"
-#include "schema/regular.h"
 #include "tokenizer/added.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/files.h"

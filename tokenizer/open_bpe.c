@@ -55,7 +55,8 @@ static bool add_merge(nxt_reading *reading, const merge *m, uint32_t rank, nxt_t
   return true;
 }
 
-bool nxt_read_merges(nxt_reading *reading, const json_t *merges) {
+/* Pairs of tokens, the first to merge first; the vocabulary is there. */
+static bool read_merges(nxt_reading *reading, const json_t *merges) {
   nxt_text joined = {0};
   const json_t *pair;
   size_t i;
@@ -119,7 +120,7 @@ bool nxt_read_bpe(nxt_reading *reading, const json_t *model) {
   if (!nxt_read_vocab(reading, json_object_get(model, "vocab")) || !nxt_read_unknown(reading, model))
     return false;
   if (bpe->has_fallback) nxt_fallback_ids(&tokenizer->vocabulary, bpe->bytes);
-  return nxt_read_merges(reading, json_object_get(model, "merges"));
+  return read_merges(reading, json_object_get(model, "merges"));
 }
 
 /* A token longer than any that was ever trained would take time that grows with its square. */

@@ -12,8 +12,6 @@ bool nxt_read_unknown(nxt_reading *reading, const json_t *model);
 bool nxt_read_bpe(nxt_reading *reading, const json_t *model);
 /* GPT-2's vocab.json, with merges.txt beside it. */
 bool nxt_open_vocab_json(nxt_reading *reading, const json_t *vocab);
-/* Pairs of tokens, the first to merge first; the vocabulary is there. */
-bool nxt_read_merges(nxt_reading *reading, const json_t *merges);
 /* Where the last split makes characters of bytes and the model is of pairs, the model takes the bytes
  * themselves. */
 void nxt_bpe_of_bytes(nxt_tokenizer *tokenizer);

@@ -2,7 +2,6 @@
 /* Normalizers of tokenizer.json. */
 #include "tokenizer/base64.h"
 #include "tokenizer/charsmap.h"
-#include "tokenizer/memory.h"
 #include "tokenizer/normalize_forms.h"
 #include "tokenizer/normalize_steps.h"
 #include "tokenizer/open_steps.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of tokenizer.json: tables of what its types are made of. */
-#include "tokenizer/bpe.h"
 #include "tokenizer/decode.h"
 #include "tokenizer/open.h"
 #include "tokenizer/memory.h"

@@ -2,7 +2,6 @@
 /* What models of tokenizer.json have in common: their words, and the one for what is none. */
 #include "tokenizer/open_models.h"
 
-#include "tokenizer/bpe.h"
 
 bool nxt_read_vocab(nxt_reading *reading, const json_t *vocab) {
   const char *text;

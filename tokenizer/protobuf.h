@@ -3,7 +3,9 @@
 #ifndef NXT_PROTOBUF_H
 #define NXT_PROTOBUF_H
 
-#include "tokenizer/tokenizer.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct nxt_message {
   const char *at, *end;

@@ -3,7 +3,9 @@
 #ifndef NXT_TRIE_H
 #define NXT_TRIE_H
 
-#include "tokenizer/tokenizer.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct nxt_key {
   const char *bytes;

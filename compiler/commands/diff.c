@@ -4,6 +4,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/commands/diff.h"
 #include "compiler/commands/folders.h"
+#include "compiler/program/program.h"
 #include "schema/plan.h"
 
 #include <jansson.h>

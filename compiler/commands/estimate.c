@@ -2,6 +2,7 @@
 #include "compiler/commands/own_advice.h"
 
 #include "compiler/program/emit/emit_forecast.h"
+#include "compiler/program/program.h"
 
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #ifndef NXC_COMMANDS_ESTIMATE_H
 #define NXC_COMMANDS_ESTIMATE_H
 
-#include "compiler/commands/options.h"
 #include "compiler/estimate/assume.h"
 #include "compiler/estimate/memory.h"
 #include "compiler/estimate/time.h"

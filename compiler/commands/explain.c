@@ -6,7 +6,6 @@
 #include "compiler/expression/expression.h"
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/site_rules.h"
-#include "compiler/render/render.h"
 #include "compiler/render/screen.h"
 #include "compiler/settings/catalogue.h"
 #include "compiler/settings/facts.h"

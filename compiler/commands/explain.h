@@ -5,7 +5,7 @@
 #define NXC_COMMANDS_EXPLAIN_H
 
 #include "compiler/config/binding/dialect.h"
-#include "compiler/config/site_rules.h"
+#include "compiler/config/rules/rules.h"
 
 typedef struct nxc_explain_search {
   nxc_arena *arena;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/judged.h"
 
+#include "compiler/program/program.h"
 #include "compiler/program/records/training.h"
 
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "compiler/commands/why.h"
 #include "compiler/program/emit/emit_routes.h"
 #include "compiler/program/forecast/routes.h"
+#include "compiler/program/program.h"
 #include "compiler/program/weights.h"
 #include "compiler/render/html.h"
 #include "compiler/render/render_document.h"

@@ -4,6 +4,7 @@
 #include "compiler/compare/beyond.h"
 #include "compiler/config/exports.h"
 #include "compiler/diagnostics/characters.h"
+#include "compiler/program/program.h"
 #include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
 

@@ -6,7 +6,6 @@
 
 #include "compiler/commands/estimate.h"
 #include "compiler/commands/options.h"
-#include "compiler/program/program.h"
 
 typedef struct nxc_plan_report {
   nxc_arena *arena;

@@ -2,7 +2,6 @@
 #include "compiler/commands/tally.h"
 
 #include "compiler/edit/fixes.h"
-#include "compiler/render/render.h"
 #include "compiler/settings/catalogue.h"
 
 #include <stdio.h>

@@ -2,8 +2,10 @@
 /* nxcfg tune: searches the layouts that the file's system accepts for the best on a machine. */
 #include "compiler/commands/commands.h"
 #include "compiler/commands/estimate.h"
+#include "compiler/commands/options.h"
 #include "compiler/commands/output.h"
 #include "compiler/commands/tune_report.h"
+#include "compiler/program/program.h"
 #include "compiler/tune/difference.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/config/fronts.h"
 #include "compiler/convert/converter.h"
 
 #include "compiler/convert/compose.h"

@@ -4,7 +4,6 @@
 #define NXC_CONVERTER_H
 
 #include "compiler/compare/beyond.h"
-#include "compiler/config/fronts.h"
 #include "compiler/convert/convert.h"
 
 typedef struct nxc_converter {

@@ -76,7 +76,7 @@ static void put_quoted(nxc_buffer *text, const char *bytes, size_t n_bytes, bool
   nxc_buffer_put(text, &quote, 1);
 }
 
-void nxc_write_python_repr(nxc_buffer *text, const nxc_value *value) {
+static void write_repr(nxc_buffer *text, const nxc_value *value) {
   bool is_map = value->kind == NXC_MAP;
   switch (value->kind) {
   case NXC_STRING: put_quoted(text, value->text, value->n_bytes, false); break;
@@ -94,10 +94,10 @@ void nxc_write_python_repr(nxc_buffer *text, const nxc_value *value) {
     nxc_buffer_puts(text, is_map ? "{" : "[");
     for (size_t i = 0; i < value->n_items; i++) {
       if (i) nxc_buffer_puts(text, ", ");
-      nxc_write_python_repr(text, &value->items[is_map ? 2 * i : i]);
+      write_repr(text, &value->items[is_map ? 2 * i : i]);
       if (!is_map) continue;
       nxc_buffer_puts(text, ": ");
-      nxc_write_python_repr(text, &value->items[2 * i + 1]);
+      write_repr(text, &value->items[2 * i + 1]);
     }
     nxc_buffer_puts(text, is_map ? "}" : "]");
   }
@@ -106,5 +106,5 @@ void nxc_write_python_repr(nxc_buffer *text, const nxc_value *value) {
 void nxc_write_python(nxc_buffer *text, const nxc_value *value) {
   if (value->kind == NXC_STRING) nxc_buffer_put(text, value->text, value->n_bytes);
   else if (value->kind == NXC_MISSING) nxc_buffer_puts(text, "???");
-  else nxc_write_python_repr(text, value);
+  else write_repr(text, value);
 }

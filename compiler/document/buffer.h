@@ -25,6 +25,5 @@ uint32_t nxc_buffer_decode(const char *bytes, size_t n_bytes, size_t *n_used);
 
 /* What Python's str() gives for the value, and inside containers its repr(). */
 void nxc_write_python(nxc_buffer *text, const nxc_value *value);
-void nxc_write_python_repr(nxc_buffer *text, const nxc_value *value);
 
 #endif

@@ -2,7 +2,6 @@
 #include "compiler/document/document.h"
 #include "compiler/document/document_read.h"
 #include "compiler/document/nodes.h"
-#include "compiler/document/scalar.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

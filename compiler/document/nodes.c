@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/document/integer.h"
 #include "compiler/document/names.h"
 #include "compiler/document/nodes.h"
 

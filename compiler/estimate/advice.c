@@ -3,6 +3,7 @@
 
 #include "compiler/config/rules/assignment.h"
 #include "compiler/machine/machine.h"
+#include "compiler/program/program.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #ifndef NXC_ADVICE_H
 #define NXC_ADVICE_H
 
-#include "compiler/program/program.h"
+#include "compiler/program/emit/emit.h"
 
 typedef struct nxc_change {
   nxc_setting_id setting;

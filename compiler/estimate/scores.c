@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/estimate/scores.h"
 
-#include "compiler/program/records/read.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/estimate/system.h"
 
+#include "compiler/expression/expression.h"
+
 #include <string.h>
 
 const char *const nxc_memory_part_names[NXC_N_MEMORY_PARTS] = {"parameters", "gradients", "optimizer",

@@ -8,7 +8,6 @@
 #ifndef NXC_SYSTEM_H
 #define NXC_SYSTEM_H
 
-#include "compiler/expression/expression.h"
 #include "compiler/estimate/sizes.h"
 
 /* What a row's bytes are of. */

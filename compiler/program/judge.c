@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What nxrun refuses of a training that is well formed. */
+#include "compiler/program/records/plateau.h"
 #include "compiler/settings/refusal.h"
 #include "schema/merge.h"
 #include "compiler/program/records/demands.h"

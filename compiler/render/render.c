@@ -18,7 +18,7 @@ static void print_escaped(const char *text, bool property, FILE *out) {
   }
 }
 
-void nxc_render_github(const nxc_finding *finding, FILE *out) {
+static void print_github(const nxc_finding *finding, FILE *out) {
   static const char *const commands[] = {
       [NXC_SEVERITY_NOTE] = "notice", [NXC_SEVERITY_WARNING] = "warning", [NXC_SEVERITY_ERROR] = "error"};
   fprintf(out, "::%s ", commands[finding->severity]);
@@ -109,7 +109,8 @@ struct json_t *nxc_findings_to_json(const nxc_sink *sink) {
 
 /* -- all ------------------------------------------------------------------------------------------------- */
 
-void nxc_render_short(const nxc_finding *finding, const char *file, FILE *out) {
+/* One line, as compilers print them: FILE:LINE:COLUMN: error[NX1234]: message; fix. */
+static void print_short(const nxc_finding *finding, const char *file, FILE *out) {
   const nxc_span at = finding->at;
   if (at.source != NULL || file != NULL) nxc_characters_print(at.source ? at.source->name : file, out);
   if (at.source != NULL) fprintf(out, ":%u:%u: ", at.line, at.column);
@@ -122,8 +123,8 @@ void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out) {
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
     if (finding->severity == NXC_SEVERITY_NOTE && !render->notes) continue;
-    if (render->format == NXC_FORMAT_GITHUB) nxc_render_github(finding, out);
-    else if (render->format == NXC_FORMAT_SHORT) nxc_render_short(finding, render->file, out);
+    if (render->format == NXC_FORMAT_GITHUB) print_github(finding, out);
+    else if (render->format == NXC_FORMAT_SHORT) print_short(finding, render->file, out);
     else nxc_render_text(finding, render->colour, out);
   }
 }

@@ -6,9 +6,6 @@
 #include "compiler/diagnostics/diagnostics.h"
 
 void nxc_render_text(const nxc_finding *finding, bool colour, FILE *out);
-void nxc_render_github(const nxc_finding *finding, FILE *out);
-/* One line, as compilers print them: FILE:LINE:COLUMN: error[NX1234]: message; fix. */
-void nxc_render_short(const nxc_finding *finding, const char *file, FILE *out);
 
 struct json_t;
 /* All findings as one array, a Jansson value of its own. */

@@ -26,7 +26,6 @@ void nxc_findings_end(const nxc_document_format *format, struct json_t *document
 /* The formats' own parts. */
 struct json_t *nxc_sarif_begin(void);
 void nxc_sarif_add(struct json_t *document, const nxc_sink *sink, const char *file);
-void nxc_gitlab_add(struct json_t *document, const nxc_sink *sink, const char *file);
 /* A list of files with the texts of their findings; as XML in the end. */
 void nxc_junit_add(struct json_t *document, const nxc_sink *sink, const char *file);
 void nxc_junit_print(const struct json_t *document, FILE *out);

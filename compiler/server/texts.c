@@ -30,7 +30,7 @@ static size_t step(const char *at, size_t n_left, json_int_t *n_units) {
   return n > 0 ? n : 1;
 }
 
-size_t nxc_text_offset(const char *text, size_t n_bytes, json_int_t line, json_int_t character) {
+static size_t offset_of(const char *text, size_t n_bytes, json_int_t line, json_int_t character) {
   size_t at = 0;
   for (; line > 0 && at < n_bytes; line--) {
     size_t n = 0;
@@ -49,11 +49,11 @@ size_t nxc_text_offset(const char *text, size_t n_bytes, json_int_t line, json_i
 }
 
 size_t nxc_text_offset_json(const char *text, size_t n_bytes, const json_t *position) {
-  return nxc_text_offset(text, n_bytes, json_integer_value(json_object_get(position, "line")),
+  return offset_of(text, n_bytes, json_integer_value(json_object_get(position, "line")),
                          json_integer_value(json_object_get(position, "character")));
 }
 
-json_t *nxc_text_position(const char *text, size_t n_bytes, size_t offset) {
+static json_t *position_of(const char *text, size_t n_bytes, size_t offset) {
   json_int_t line = 0, character = 0;
   for (size_t at = 0; at < offset && at < n_bytes;) {
     size_t n = break_bytes(text + at, n_bytes - at);
@@ -67,8 +67,8 @@ json_t *nxc_text_position(const char *text, size_t n_bytes, size_t offset) {
 }
 
 json_t *nxc_text_range(const char *text, size_t n_bytes, size_t begin, size_t end) {
-  return json_pack("{s:o, s:o}", "start", nxc_text_position(text, n_bytes, begin), "end",
-                   nxc_text_position(text, n_bytes, end));
+  return json_pack("{s:o, s:o}", "start", position_of(text, n_bytes, begin), "end",
+                   position_of(text, n_bytes, end));
 }
 
 /* -- URIs ------------------------------------------------------------------------------------------------ */

@@ -31,9 +31,7 @@ void nxc_texts_open_close(nxc_texts_open *texts, const char *uri);
 bool nxc_open_text_change(nxc_open_text *open, const json_t *change);
 
 /* The byte that a position stands before; at most the end of its line. */
-size_t nxc_text_offset(const char *text, size_t n_bytes, json_int_t line, json_int_t character);
 size_t nxc_text_offset_json(const char *text, size_t n_bytes, const json_t *position);
-json_t *nxc_text_position(const char *text, size_t n_bytes, size_t offset);
 json_t *nxc_text_range(const char *text, size_t n_bytes, size_t begin, size_t end);
 /* The URI of a path; the caller frees it. */
 char *nxc_uri_of_path(const char *path);

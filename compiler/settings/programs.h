@@ -5,7 +5,7 @@
 #ifndef NXC_PROGRAMS_H
 #define NXC_PROGRAMS_H
 
-#include "compiler/settings/domain.h"
+#include "compiler/settings/catalogue.h"
 
 typedef enum nxc_program_use {
   NXC_PROGRAM_TRAINS, /* as a decoder is trained, another model */

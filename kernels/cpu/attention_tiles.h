@@ -229,10 +229,6 @@ static inline void attention_mask_keys(const attention_shape *s, int64_t tile, a
                 mask->place[0] >= mask->low[mask->n_queries - 1];
 }
 
-static inline bool attention_reads(const attention_mask *mask, int64_t query, int64_t key) {
-  return (uint32_t)mask->place[key] - (uint32_t)mask->low[query] <= mask->reach[query];
-}
-
 /* ---- blocks ---- */
 
 typedef enum attention_read { READ_NOTHING, READ_SOME, READ_ALL } attention_read;

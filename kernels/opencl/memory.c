@@ -73,7 +73,7 @@ void ocl_arenas_close(nxk_device *device) {
   }
 }
 
-const ocl_arena *ocl_arena_of(const nxk_device *device, const void *address) {
+static const ocl_arena *arena_of(const nxk_device *device, const void *address) {
   const uint8_t *at = address;
   for (uint32_t kind = 0; kind < NX_N_ARENAS; kind++) {
     const ocl_arena *arena = &device->arenas[kind];
@@ -124,7 +124,7 @@ void *ocl_host_open(nxk_device *device, uint64_t n_bytes, nxk_fault *fault) {
 
 static void write(nxk_device *device, nxk_queue queue, void *destination, const void *host, uint64_t n_bytes,
                   bool waits, cl_event *event) {
-  const ocl_arena *arena = ocl_arena_of(device, destination);
+  const ocl_arena *arena = arena_of(device, destination);
   size_t at = (size_t)((uint8_t *)destination - arena->base);
   ocl_check(device,
             clEnqueueWriteBuffer(device->queues[queue], arena->buffer, waits, at, n_bytes, host, 0, NULL,
@@ -134,7 +134,7 @@ static void write(nxk_device *device, nxk_queue queue, void *destination, const 
 
 static void read(nxk_device *device, nxk_queue queue, void *host, const void *source, uint64_t n_bytes,
                  bool waits, cl_event *event) {
-  const ocl_arena *arena = ocl_arena_of(device, source);
+  const ocl_arena *arena = arena_of(device, source);
   size_t at = (size_t)((const uint8_t *)source - arena->base);
   ocl_check(device,
             clEnqueueReadBuffer(device->queues[queue], arena->buffer, waits, at, n_bytes, host, 0, NULL,

@@ -14,7 +14,8 @@
 #define OPENCL_OPENCL_H
 
 #define CL_TARGET_OPENCL_VERSION 120
-#include "kernels/sized.h"
+#include "kernels/backend.h"
+#include "schema/workspace.h"
 
 #include <CL/cl.h>
 #include <stdio.h>
@@ -175,8 +176,6 @@ void ocl_check(const nxk_device *device, cl_int error, const char *what);
 bool ocl_arena_open(nxk_device *device, nx_arena_kind kind, uint64_t n_bytes, void *shared, void **base,
                     nxk_fault *fault);
 void ocl_arenas_close(nxk_device *device);
-/* The arena of an address. */
-const ocl_arena *ocl_arena_of(const nxk_device *device, const void *address);
 bool ocl_room_reserve(nxk_device *device, ocl_room *room, uint64_t n_bytes, nxk_fault *fault);
 void *ocl_host_open(nxk_device *device, uint64_t n_bytes, nxk_fault *fault);
 void ocl_copy_in(nxk_device *device, void *destination, const void *host, uint64_t n_bytes);

@@ -38,12 +38,18 @@ static ref_kernel *const kernels[NX_OP_END] = {
 #include "schema/ops.def"
 };
 
+/* Two rows of the first output. */
+static int64_t two_rows_work(const nxk_operator *operator) {
+  const nxk_tensor *first_out = &operator->args[operator->n_in];
+  return 2 * first_out->dims[first_out->n_dims - 1];
+}
+
 static ref_work *const works[NX_OP_END] = {
-    [NX_OP_bias_grad] = ref_row_work,
-    [NX_OP_embedding_grad] = ref_row_work,
-    [NX_OP_position_grad] = ref_row_work,
-    [NX_OP_rms_norm_grad] = ref_row_work,
-    [NX_OP_layer_norm_grad] = ref_row_work,
+    [NX_OP_bias_grad] = two_rows_work,
+    [NX_OP_embedding_grad] = two_rows_work,
+    [NX_OP_position_grad] = two_rows_work,
+    [NX_OP_rms_norm_grad] = two_rows_work,
+    [NX_OP_layer_norm_grad] = two_rows_work,
     [NX_OP_split_qkv] = ref_heads_work,
     [NX_OP_merge_qkv] = ref_heads_work,
     [NX_OP_split_heads] = ref_heads_work,
@@ -68,11 +74,6 @@ static ref_work *const works[NX_OP_END] = {
 #define MATRIX(number, name, n_states, meaning) [NX_OP_##name] = ref_update_tensor_work,
 #include "schema/optimizers.def"
 };
-
-int64_t ref_row_work(const nxk_operator *operator) {
-  const nxk_tensor *first_out = &operator->args[operator->n_in];
-  return 2 * first_out->dims[first_out->n_dims - 1];
-}
 
 static bool device_open(const nxk_device_options *options, nxk_device **device, nxk_fault *fault) {
   *device = calloc(1, sizeof **device);

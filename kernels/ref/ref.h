@@ -99,10 +99,9 @@ static inline int64_t ref_index(const ref_operand *x, int64_t i) {
 #define COLLECTIVE(number, name, signature, meaning)
 #include "schema/ops.def"
 
-/* Doubles of workspace, for the operators that need any; ref_row_work: two rows of the first output. */
+/* Doubles of workspace, for the operators that need any. */
 int64_t ref_update_tensor_work(const nxk_operator *operator);
 int64_t ref_soap_work(const nxk_operator *operator);
-int64_t ref_row_work(const nxk_operator *operator);
 int64_t ref_heads_work(const nxk_operator *operator);
 int64_t ref_merge_latent_work(const nxk_operator *operator);
 int64_t ref_attention_work(const nxk_operator *operator);

@@ -15,10 +15,8 @@ bool nxr_bench_is_slow(double seconds);
 uint64_t nxr_bench_bytes(const nxk_tensor *tensor);
 /* With what aligns the next one. */
 uint64_t nxr_bench_room(const nxk_tensor *tensor);
-/* Seconds of one; `footprint` are the bytes of the scratch arena that move along. Where the backend has no
- * such kernel the former fails, and the latter says 0 seconds. */
-bool nxr_measure_kernel(nxr_bench *bench, const nxk_operator *operator, uint64_t footprint, double *seconds,
-                        nxr_fault *fault);
+/* Seconds of one, 0 where the backend has no such kernel; `footprint` are the bytes of the scratch arena that
+ * move along. */
 bool nxr_measure_offered(nxr_bench *bench, const nxk_operator *operator, uint64_t footprint, double *seconds,
                          nxr_fault *fault);
 

@@ -141,7 +141,7 @@ bool nxr_measure_offered(nxr_bench *bench, const nxk_operator *operator, uint64_
   return true;
 }
 
-bool nxr_measure_kernel(nxr_bench *bench, const nxk_operator *operator, uint64_t footprint, double *seconds,
+static bool measure_kernel(nxr_bench *bench, const nxk_operator *operator, uint64_t footprint, double *seconds,
                         nxr_fault *fault) {
   if (!nxr_measure_offered(bench, operator, footprint, seconds, fault)) return false;
   return *seconds > 0 ||
@@ -192,7 +192,7 @@ bool nxr_measure_products(nxr_bench *bench, nx_dtype type, nxr_curve *curve, nxr
       uint64_t footprint;
       double seconds;
       nxk_operator op = product_of(type, form, m, n, k, &footprint);
-      if (!nxr_measure_kernel(bench, &op, footprint, &seconds, fault)) return false;
+      if (!measure_kernel(bench, &op, footprint, &seconds, fault)) return false;
       sum_s += seconds;
       if (seconds > slowest_s) slowest_s = seconds;
     }
@@ -216,7 +216,7 @@ static nxk_operator sum_of(int64_t n, bool in_place, uint64_t *footprint) {
 bool nxr_measure_operator(nxr_bench *bench, double *seconds, nxr_fault *fault) {
   uint64_t footprint;
   nxk_operator op = sum_of(16, false, &footprint);
-  return nxr_measure_kernel(bench, &op, footprint, seconds, fault);
+  return measure_kernel(bench, &op, footprint, seconds, fault);
 }
 
 /* y = a + b, and a += b. */
@@ -229,7 +229,7 @@ bool nxr_measure_memory(nxr_bench *bench, nxr_curve *curve, nxr_fault *fault) {
       uint64_t footprint;
       double seconds;
       nxk_operator op = sum_of((int64_t)(bytes / 12), in_place, &footprint);
-      if (!nxr_measure_kernel(bench, &op, footprint, &seconds, fault)) return false;
+      if (!measure_kernel(bench, &op, footprint, &seconds, fault)) return false;
       sum_s += seconds;
     }
     curve->size[i] = bytes, curve->rate[i] = 2 * bytes / sum_s;

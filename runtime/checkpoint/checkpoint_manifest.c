@@ -4,7 +4,6 @@
 #include "runtime/checkpoint/checkpoint_agree.h"
 #include "runtime/checkpoint/checkpoint_beside.h"
 #include "runtime/files/mapping.h"
-#include "runtime/world/world.h"
 
 #include <errno.h>
 #include <math.h>

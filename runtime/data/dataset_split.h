@@ -4,7 +4,6 @@
 #ifndef NXR_DATASET_SPLIT_H
 #define NXR_DATASET_SPLIT_H
 
-#include "runtime/data/dataset.h"
 #include "schema/plan.h"
 
 /* One to three numbers with , or / between them, made 1 together; false where they are none, or all 0. */

@@ -18,7 +18,7 @@ static uint32_t twist(uint32_t one, uint32_t next) {
   return mixed >> 1 ^ (mixed & 1 ? UINT32_C(0x9908b0df) : 0);
 }
 
-uint32_t nxr_mt19937_next(nxr_mt19937 *random) {
+static uint32_t next(nxr_mt19937 *random) {
   uint32_t *words = random->words;
   if (random->at == N) {
     for (uint32_t i = 0; i < N; i++) words[i] = words[(i + M) % N] ^ twist(words[i], words[(i + 1) % N]);
@@ -36,8 +36,8 @@ static uint64_t draw_up_to(nxr_mt19937 *random, uint64_t most) {
   uint64_t mask = most, value;
   for (int shift = 1; shift < 64; shift *= 2) mask |= mask >> shift;
   do {
-    value = nxr_mt19937_next(random);
-    if (most > UINT32_MAX) value = value << 32 | nxr_mt19937_next(random);
+    value = next(random);
+    if (most > UINT32_MAX) value = value << 32 | next(random);
     value &= mask;
   } while (value > most);
   return value;
@@ -53,8 +53,8 @@ void nxr_mt19937_shuffle(nxr_mt19937 *random, uint64_t *items, uint64_t n) {
 
 /* One of `n` numbers; of many PyTorch draws twice. */
 static uint64_t draw_of(nxr_mt19937 *random, uint64_t n, bool many) {
-  uint64_t value = nxr_mt19937_next(random);
-  if (many) value = value << 32 | nxr_mt19937_next(random);
+  uint64_t value = next(random);
+  if (many) value = value << 32 | next(random);
   return value % n;
 }
 

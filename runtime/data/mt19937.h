@@ -14,7 +14,6 @@ typedef struct nxr_mt19937 {
 } nxr_mt19937;
 
 void nxr_mt19937_seed(nxr_mt19937 *random, uint32_t seed);
-uint32_t nxr_mt19937_next(nxr_mt19937 *random);
 /* RandomState.shuffle. */
 void nxr_mt19937_shuffle(nxr_mt19937 *random, uint64_t *items, uint64_t n);
 

@@ -49,10 +49,9 @@ extern const nxr_sampler_kind nxr_sampler_stream;                       /* sampl
 extern const nxr_sampler_kind nxr_sampler_document, nxr_sampler_packed; /* sampler_packed.c */
 extern const nxr_sampler_kind nxr_sampler_pairs;                        /* sampler_pairs.c */
 
-/* sampler_packed.c, of kinds whose samples are whole documents: the orders of `n_samples`, what stands at
- * `sample` of them, and a document of the source as a row with padding. */
+/* sampler_packed.c, of kinds whose samples are whole documents: the orders of `n_samples`, and a document of
+ * the source as a row with padding. */
 bool nxr_sampler_open_orders(nxr_sampler *sampler, uint64_t n_samples, nxr_fault *fault);
-uint64_t nxr_sampler_ordered(nxr_sampler *sampler, uint64_t sample);
 void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, const nxr_row *row);
 /* sampler_kept.c, by long_samples: which samples of whole documents are read, and how many. */
 bool nxr_sampler_keep(nxr_sampler *sampler, uint64_t *n_read, nxr_fault *fault);

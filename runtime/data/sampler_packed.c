@@ -32,7 +32,7 @@ static void end_row(const nxr_sampler *sampler, uint32_t at, const nxr_row *row)
   for (uint32_t i = 0; i < sequence; i++) row->weights[i] = row->labels[i + 1];
 }
 
-uint64_t nxr_sampler_ordered(nxr_sampler *sampler, uint64_t sample) {
+static uint64_t ordered(nxr_sampler *sampler, uint64_t sample) {
   const nxr_order *order = nxr_orders_of(&sampler->orders, sample / sampler->n_samples);
   return order->samples[sample % sampler->n_samples];
 }
@@ -43,7 +43,7 @@ void nxr_sampler_read_document(const nxr_sampler *sampler, uint64_t document, co
 
 uint64_t nxr_sampler_row_document(nxr_sampler *sampler, uint64_t number) {
   uint32_t n_rows = sampler->kind->n_rows;
-  uint64_t sample = nxr_sampler_ordered(sampler, number / n_rows);
+  uint64_t sample = ordered(sampler, number / n_rows);
   return n_rows * (sampler->kept ? sampler->kept[sample] : sample) + number % n_rows;
 }
 
@@ -52,7 +52,7 @@ static void document_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *
 }
 
 static void packed_read(nxr_sampler *sampler, uint64_t sample, const nxr_row *row) {
-  uint64_t index = nxr_sampler_ordered(sampler, sample);
+  uint64_t index = ordered(sampler, sample);
   uint32_t at = 0;
   for (uint64_t i = sampler->rows.firsts[index]; i < sampler->rows.firsts[index + 1]; i++)
     at = put_document(sampler, sampler->rows.documents[i], at, row);

@@ -76,7 +76,7 @@ static bool refuse(const char *path, const char *real, const char *what, nxr_fau
                        what, path, leads ? ", which is " : "", leads ? real : "", list);
 }
 
-bool nxr_fence_allows(const char *path, const char *what, nxr_fault *fault) {
+static bool allows(const char *path, const char *what, nxr_fault *fault) {
   char real[PATH_MAX];
   if (n_allowed == 0) return true;
   bool resolved = resolve(path, real);
@@ -103,7 +103,7 @@ static bool look_into(const char *path, const char *what, int depth, nxr_fault *
     bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
     if (dots || snprintf(within, sizeof within, "%s/%s", path, entry->d_name) >= (int)sizeof within) continue;
     if (lstat(within, &about) != 0) continue;
-    if (S_ISLNK(about.st_mode)) good = nxr_fence_allows(within, what, fault);
+    if (S_ISLNK(about.st_mode)) good = allows(within, what, fault);
     else if (S_ISDIR(about.st_mode) && depth > 1) good = look_into(within, what, depth - 1, fault);
   }
   if (folder) closedir(folder);
@@ -111,5 +111,5 @@ static bool look_into(const char *path, const char *what, int depth, nxr_fault *
 }
 
 bool nxr_fence_allows_folder(const char *path, const char *what, nxr_fault *fault) {
-  return nxr_fence_allows(path, what, fault) && (n_allowed == 0 || look_into(path, what, DEEPEST, fault));
+  return allows(path, what, fault) && (n_allowed == 0 || look_into(path, what, DEEPEST, fault));
 }

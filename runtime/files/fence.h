@@ -14,9 +14,7 @@ enum { NXR_MOST_ALLOWED = 64 };
 
 /* A folder, or a file. What is `given` must exist; else it is a part of the command line that may be made. */
 bool nxr_fence_add(const char *path, bool given, nxr_fault *fault);
-/* `what` names the path in a message. */
-bool nxr_fence_allows(const char *path, const char *what, nxr_fault *fault);
-/* And, of a folder, the links in it, and in the folders in it. */
+/* `what` names the path in a message. Of a folder the links in it, and in the folders in it, are judged too. */
 bool nxr_fence_allows_folder(const char *path, const char *what, nxr_fault *fault);
 /* An open file of this name. */
 bool nxr_fence_allows_open(int file, const char *path, nxr_fault *fault);

@@ -94,7 +94,8 @@ static const nxr_metric *find(const nxr_metrics_row *row, const char *name) {
   return NULL;
 }
 
-double nxr_metrics_find(const nxr_metrics_row *row, const char *name) {
+/* 0 where the row has none of that name. */
+static double value_of(const nxr_metrics_row *row, const char *name) {
   const nxr_metric *item = find(row, name);
   return item ? item->value : 0;
 }
@@ -167,7 +168,7 @@ static void count_step(nxr_metrics *metrics, const nxr_metrics_row *row) {
   metrics->train_s += row->seconds;
   metrics->n_reported++;
   metrics->line_s += row->seconds;
-  metrics->line_tokens += row->seconds * nxr_metrics_find(row, SPEED);
+  metrics->line_tokens += row->seconds * value_of(row, SPEED);
 }
 
 static bool is_due(const nxr_metrics *metrics, const nxr_metrics_row *row, uint32_t every) {

@@ -63,8 +63,6 @@ void nxr_metrics_add(nxr_metrics_row *row, const char *name, double value);
  * (metrics_answers.c); nothing of another objective. */
 void nxr_metrics_add_answers(nxr_metrics_row *row, uint32_t objective, const double *sums,
                              uint64_t n_sequences);
-/* 0 where the row has none of that name. */
-double nxr_metrics_find(const nxr_metrics_row *row, const char *name);
 void nxr_metrics_report(nxr_metrics *metrics, const nxr_metrics_row *row);
 /* Ends a line that is being rewritten, so that other text can follow. */
 void nxr_metrics_end_line(nxr_metrics *metrics);

@@ -9,7 +9,7 @@ static const nx_item_kind program_items[] = {NX_ITEM_FORWARD, NX_ITEM_BACKWARD, 
                                              NX_ITEM_STEP};
 enum { N_PROGRAM_ITEMS = sizeof program_items / sizeof *program_items };
 
-uint32_t nxr_chunk_program(const nx_chunk *chunk, nx_item_kind kind) {
+static uint32_t program_of(const nx_chunk *chunk, nx_item_kind kind) {
   switch (kind) {
     case NX_ITEM_FORWARD: return chunk->forward;
     case NX_ITEM_BACKWARD: return chunk->backward;
@@ -256,7 +256,7 @@ static bool is_run(const nxr_machine *machine, const nx_program *program) {
 static bool bind_chunk(nxr_machine *machine, uint32_t chunk, nxr_fault *missing, nxr_fault *fault) {
   const nx_plan *plan = machine->plan;
   for (int i = 0; i < N_PROGRAM_ITEMS; i++) {
-    uint32_t index = nxr_chunk_program(&plan->chunks[chunk], program_items[i]);
+    uint32_t index = program_of(&plan->chunks[chunk], program_items[i]);
     const nx_program *program = index == NX_NONE ? NULL : &plan->programs[index];
     if (program && is_run(machine, program) && !bind_program(machine, chunk, program, missing, fault))
       return false;

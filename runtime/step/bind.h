@@ -48,7 +48,6 @@ void nxr_machine_close(nxr_machine *machine);
 
 /* The address of a value in the backend's memory, for a frame. */
 void *nxr_value_address(const nx_plan *plan, uint32_t value, const nxk_frame *frame);
-uint32_t nxr_chunk_program(const nx_chunk *chunk, nx_item_kind kind);
 
 static inline const nxk_frame *nxr_machine_frame(const nxr_machine *machine, uint32_t chunk, uint32_t slot) {
   return &machine->frames[(size_t)chunk * machine->n_slots + slot];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-nx_object nx_pickle_mark;
+static nx_object mark;
 
 bool nx_pickle_damaged(nx_pickle_machine *m, const char *why) {
   return nx_fault_set(m->fault, 0, "%s is damaged: in its pickle %s", m->path, why);
@@ -26,7 +26,7 @@ bool nx_pickle_push(nx_pickle_machine *m, nx_object *object) {
 }
 
 nx_object *nx_pickle_top(const nx_pickle_machine *m) {
-  return m->n_stack > 0 && m->stack[m->n_stack - 1] != &nx_pickle_mark ? m->stack[m->n_stack - 1] : NULL;
+  return m->n_stack > 0 && m->stack[m->n_stack - 1] != &mark ? m->stack[m->n_stack - 1] : NULL;
 }
 
 static bool misses(nx_pickle_machine *m) {
@@ -42,7 +42,7 @@ nx_object *nx_pickle_pop(nx_pickle_machine *m) {
 
 bool nx_pickle_pop_marked(nx_pickle_machine *m, size_t *first) {
   size_t at = m->n_stack;
-  while (at > 0 && m->stack[at - 1] != &nx_pickle_mark) at--;
+  while (at > 0 && m->stack[at - 1] != &mark) at--;
   if (at == 0) return nx_pickle_damaged(m, "a list has no beginning");
   *first = at;
   return true;
@@ -56,7 +56,7 @@ nx_object *nx_pickle_make(nx_pickle_machine *m, nx_object_kind kind) {
 
 bool nx_pickle_do_mark(nx_pickle_machine *m, const nx_pickle_argument *a) {
   (void)a;
-  return nx_pickle_push(m, &nx_pickle_mark);
+  return nx_pickle_push(m, &mark);
 }
 bool nx_pickle_do_empty_list(nx_pickle_machine *m, const nx_pickle_argument *a) {
   (void)a;
@@ -100,7 +100,7 @@ bool nx_pickle_do_tuple(nx_pickle_machine *m, const nx_pickle_argument *a) {
   size_t n = a->number, first = m->n_stack - n;
   if (m->n_stack < n) return misses(m);
   for (size_t i = first; i < m->n_stack; i++)
-    if (m->stack[i] == &nx_pickle_mark) return misses(m);
+    if (m->stack[i] == &mark) return misses(m);
   if (into == NULL) return nx_fault_set(m->fault, 0, "out of memory");
   return put(m, into, first) && nx_pickle_push(m, into);
 }
@@ -108,7 +108,7 @@ bool nx_pickle_do_tuple(nx_pickle_machine *m, const nx_pickle_argument *a) {
 /* Into a list as items, else as keys and values. */
 static bool add(nx_pickle_machine *m, size_t first, bool pairs) {
   nx_object *into = first > 0 ? m->stack[first - 1] : NULL;
-  bool fits = into && into != &nx_pickle_mark &&
+  bool fits = into && into != &mark &&
               (into->kind == NX_OBJECT_CALL || into->kind == (pairs ? NX_OBJECT_DICT : NX_OBJECT_LIST));
   if (!fits || (pairs && (m->n_stack - first) % 2))
     return nx_pickle_damaged(m, "items are put into something else");
@@ -137,6 +137,6 @@ bool nx_pickle_do_append(nx_pickle_machine *m, const nx_pickle_argument *a) {
 }
 bool nx_pickle_do_set_item(nx_pickle_machine *m, const nx_pickle_argument *a) {
   (void)a;
-  bool has = m->n_stack > 2 && nx_pickle_top(m) && m->stack[m->n_stack - 2] != &nx_pickle_mark;
+  bool has = m->n_stack > 2 && nx_pickle_top(m) && m->stack[m->n_stack - 2] != &mark;
   return has ? add(m, m->n_stack - 2, true) : misses(m);
 }

@@ -26,9 +26,6 @@ typedef struct nx_pickle_argument {
 /* What an opcode does; false: the fault says why. */
 typedef bool nx_pickle_code(nx_pickle_machine *m, const nx_pickle_argument *a);
 
-/* An object of no kind that the files have; it never leaves the stack. */
-extern nx_object nx_pickle_mark;
-
 bool nx_pickle_damaged(nx_pickle_machine *m, const char *why);
 /* NULL is taken for no memory. */
 bool nx_pickle_push(nx_pickle_machine *m, nx_object *object);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each option of DeepSpeed's ZeRO does to a GPT-NeoX file's memory, to the byte, and to its time. */
 #include "compiler/estimate/time.h"
-#include "compiler/machine/names.h"
 #include "tests/unit/compile_text.h"
 #include "tests/unit/estimate_case.h"
 

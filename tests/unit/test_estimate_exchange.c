@@ -3,7 +3,6 @@
 #include "compiler/estimate/exchange.h"
 #include "compiler/estimate/product.h"
 #include "compiler/estimate/time.h"
-#include "compiler/machine/names.h"
 #include "tests/unit/estimate_case.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 /* What one option alone does to memory and to the time of a step: each has a sign, and what is computed or
  * moved more takes longer. */
 #include "compiler/estimate/time.h"
-#include "compiler/machine/names.h"
 #include "tests/unit/estimate_case.h"
 
 typedef struct outcome {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts of operators, against sums made by hand. */
-#include "compiler/program/emit/emit_forecast.h"
 #include "tests/unit/cost_case.h"
 
 static void operators_add_up(void **state) {

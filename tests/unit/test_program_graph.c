@@ -3,8 +3,7 @@
  * through. */
 #include "tests/unit/program_case.h"
 
-#include "compiler/program/graph/grad.h"
-#include "compiler/program/passes/passes.h"
+#include "compiler/program/graph/rules.h"
 
 static nxc_graph *build(program_case *c, const char *changes) {
   nxc_training training;

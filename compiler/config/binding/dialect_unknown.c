@@ -3,7 +3,6 @@
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/binding/dialect_words.h"
 #include "compiler/config/binding/key_patterns.h"
-#include "compiler/document/repair.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@ static bool parse_interpolation(nxc_parser *p);
 static bool parse_element(nxc_parser *p);
 static bool bad_character(nxc_parser *p);
 
-bool nxc_parser_opens(const nxc_parser *parser, const char *at) {
+static bool opens_at(const nxc_parser *parser, const char *at) {
   return parser->end - at >= 2 && at[0] == '$' &&
          ((at[1] == '{' && parser->marks.brace) || (at[1] == '<' && parser->marks.angle));
 }
@@ -71,7 +71,7 @@ static void flush_plain(nxc_parser *p, pieces *so_far) {
 static bool parse_backslashes(nxc_parser *p, char quote, pieces *so_far, bool *done) {
   size_t n = 0;
   while (p->at < p->end && *p->at == '\\') n++, p->at++;
-  bool opens = nxc_parser_opens(p, p->at), closes = quote && p->at < p->end && *p->at == quote;
+  bool opens = opens_at(p, p->at), closes = quote && p->at < p->end && *p->at == quote;
   if (!opens && !closes) {
     nxc_buffer_repeat(&so_far->plain, "\\", n);
     return true;
@@ -100,7 +100,7 @@ static bool parse_text(nxc_parser *p, char quote) {
   bool done = false;
   while (!done && p->at < p->end) {
     const char *plain = p->at;
-    while (p->at < p->end && *p->at != '\\' && !(quote && *p->at == quote) && !nxc_parser_opens(p, p->at))
+    while (p->at < p->end && *p->at != '\\' && !(quote && *p->at == quote) && !opens_at(p, p->at))
       p->at++;
     if (p->at > plain) nxc_buffer_put(&so_far.plain, plain, (size_t)(p->at - plain));
     if (p->at < p->end && !parse_backslashes(p, quote, &so_far, &done)) return false;
@@ -136,7 +136,7 @@ static bool is_id(const char *text, size_t n) {
 }
 
 static bool parse_key(nxc_parser *p, head *so_far, char close) {
-  if (nxc_parser_opens(p, p->at)) {
+  if (opens_at(p, p->at)) {
     flush_head(p, so_far);
     const char *start = p->at;
     if (!parse_interpolation(p)) return false;
@@ -279,7 +279,7 @@ static bool parse_words(nxc_parser *p) {
   const char *start = p->at;
   size_t n = 0;
   for (;;) {
-    if (nxc_parser_opens(p, p->at)) {
+    if (opens_at(p, p->at)) {
       if (!parse_interpolation(p)) return false;
       n++;
       continue;
@@ -288,7 +288,7 @@ static bool parse_words(nxc_parser *p) {
     const char *at = p->at;
     if (!nxc_parser_word(p, true, &word)) return false;
     if (word.n_bytes == 0) break;
-    bool alone = n == 0 && !nxc_parser_opens(p, p->at);
+    bool alone = n == 0 && !opens_at(p, p->at);
     if (alone) { /* a value only when nothing follows */
       nxc_parser ahead = *p;
       nxc_syntax_word next;
@@ -310,7 +310,7 @@ static bool parse_map_key(nxc_parser *p) {
   nxc_syntax_word word, first = {0};
   size_t n = 0;
   for (;; n++) {
-    if (nxc_parser_opens(p, p->at))
+    if (opens_at(p, p->at))
       return nxc_parser_fail(p, p->at, NULL, "a key inside {...} cannot be a reference");
     if (!nxc_parser_word(p, false, &word)) return false;
     if (word.n_bytes == 0) break;

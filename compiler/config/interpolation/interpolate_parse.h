@@ -74,7 +74,6 @@ typedef struct nxc_syntax_word {
   bool joins; /* keeps its text when several words stand together */
 } nxc_syntax_word;
 
-bool nxc_parser_opens(const nxc_parser *parser, const char *at);
 /* The next word of an unquoted element: name, number, keyword, blank, escape, colon or single character. */
 bool nxc_parser_word(nxc_parser *parser, bool colon, nxc_syntax_word *word);
 bool nxc_parser_fail(nxc_parser *parser, const char *at, const char *fix, const char *message);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Following a key through the document: OmegaConf's way of splitting it, and one step at a time so that a
  * reference met on the way can be resolved first. */
-#include "compiler/document/nodes.h"
 #include "compiler/config/interpolation/interpolate_machine.h"
 
 #include <ctype.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must not be shown, and what is shown instead. */
 #include "compiler/document/redaction.h"
-#include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/interpolate.h"
 #include "compiler/diagnostics/secret.h"
 

@@ -25,7 +25,5 @@ nxc_writer nxc_write_flow;
 nxc_writer nxc_write_arguments;
 /* A word as a shell reads it; $NAME stays for the shell to fill in where `expands`. */
 void nxc_write_shell_word(nxc_buffer *text, const char *word, bool expands);
-/* A number as YAML readers agree on it. */
-void nxc_write_yaml_float(nxc_buffer *text, double number);
 
 #endif

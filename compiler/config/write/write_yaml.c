@@ -48,7 +48,8 @@ static nxc_value guard_interpolation(nxc_arena *arena, const nxc_value *value, g
   return nxc_string_value(guarded.bytes ? guarded.bytes : "", guarded.n_bytes);
 }
 
-void nxc_write_yaml_float(nxc_buffer *text, double number) {
+/* As YAML readers agree on it. */
+static void write_float(nxc_buffer *text, double number) {
   const char *shown = nxc_float_repr(text->arena, number), *exponent = strchr(shown, 'e');
   if (isnan(number)) shown = ".nan";
   if (isinf(number)) shown = number < 0 ? "-.inf" : ".inf";
@@ -65,7 +66,7 @@ static void write_string(nxc_buffer *text, const nxc_value *value) {
 static void write_yaml_scalar(nxc_buffer *text, const nxc_value *value, bool is_key, guard guarding) {
   nxc_value guarded;
   switch (value->kind) {
-  case NXC_FLOAT: nxc_write_yaml_float(text, value->number); break;
+  case NXC_FLOAT: write_float(text, value->number); break;
   case NXC_STRING:
     guarded = is_key ? *value : guard_interpolation(text->arena, value, guarding);
     write_string(text, &guarded);

@@ -2,7 +2,6 @@
 /* The one record of the run. */
 #include "compiler/program/emit/emit.h"
 
-#include "compiler/program/model/tensors.h"
 
 #include <stdlib.h>
 

@@ -92,7 +92,8 @@ nxc_id nxc_fp8_round(nxc_graph *graph, const nxc_fp8_product *product, nxc_fp8_o
   return round_blocks(graph, product, operand, value, rows, recipe->block);
 }
 
-nxc_id nxc_fp8_round_columns(nxc_graph *graph, const nxc_fp8_product *product, nxc_fp8_operand operand,
+/* As nxc_fp8_round, for a product that sums over its rows. */
+static nxc_id round_columns(nxc_graph *graph, const nxc_fp8_product *product, nxc_fp8_operand operand,
                              nxc_id value) {
   const nxc_fp8_recipe *recipe = &graph->types.fp8.recipe;
   int64_t columns = operand == NXC_FP8_WEIGHT ? recipe->weight_rows : recipe->block ? 1 : 0;
@@ -121,10 +122,10 @@ nxc_fp8_factors nxc_fp8_factors_of(nxc_graph *graph, nxc_id y, nxc_id x, nxc_id 
   if (!fp8->input_gradients) return f;
   nxc_fp8_note(graph, product, NXC_FP8_GRADIENT, dy);
   f.dy_of_x = nxc_fp8_round(graph, product, NXC_FP8_GRADIENT, dy);
-  f.weight_of_x = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_WEIGHT, product->weight) : weight;
+  f.weight_of_x = blocks ? round_columns(graph, product, NXC_FP8_WEIGHT, product->weight) : weight;
   if (!fp8->weight_gradients) return f;
-  f.dy_of_weight = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_GRADIENT, dy) : f.dy_of_x;
-  f.x_of_weight = blocks ? nxc_fp8_round_columns(graph, product, NXC_FP8_X, product->x) : x;
+  f.dy_of_weight = blocks ? round_columns(graph, product, NXC_FP8_GRADIENT, dy) : f.dy_of_x;
+  f.x_of_weight = blocks ? round_columns(graph, product, NXC_FP8_X, product->x) : x;
   return f;
 }
 

@@ -18,9 +18,6 @@
 
 /* What stands in an operand's place. `product` is filled as far as the product is built. */
 nxc_id nxc_fp8_round(nxc_graph *graph, const nxc_fp8_product *product, nxc_fp8_operand operand, nxc_id value);
-/* The same for a product that sums over its rows. */
-nxc_id nxc_fp8_round_columns(nxc_graph *graph, const nxc_fp8_product *product, nxc_fp8_operand operand,
-                             nxc_id value);
 /* Notes the greatest magnitude of an operand, where it is remembered. */
 void nxc_fp8_note(nxc_graph *graph, nxc_fp8_product *product, nxc_fp8_operand operand, nxc_id value);
 /* Notes what the scale of what is read follows in this pass. */

@@ -7,7 +7,8 @@ int64_t nxc_context_tokens(const nxc_training *t) {
   return t->model.sequence / t->layout.context;
 }
 
-int64_t nxc_context_part(const nxc_training *t) {
+/* In the part of a ring rank. */
+static int64_t tokens_of_part(const nxc_training *t) {
   return t->model.sequence / (t->layout.context / t->layout.ulysses);
 }
 
@@ -48,7 +49,7 @@ static void make_blocks(nxc_graph *graph, const nxc_model *m) {
 }
 
 static void make_places(nxc_graph *graph, const nxc_training *t) {
-  int64_t n_rows = t->layout.context / t->layout.ulysses, n = nxc_context_part(t);
+  int64_t n_rows = t->layout.context / t->layout.ulysses, n = tokens_of_part(t);
   const nxc_shape shape = nxc_shape_of(NX_i32, 2, (int64_t[]){n_rows, n});
   const nxc_shape row = nxc_shape_of(NX_i32, 1, (int64_t[]){n});
   graph->places = nxc_value_new(graph, "places", NXC_ROLE_INPUT, &shape);
@@ -111,7 +112,7 @@ void nxc_context_inputs(nxc_graph *graph, const nxc_training *t) {
   bool ring = nxc_axis(&graph->mesh, NXC_AXIS_RING) != 0, attention = ring || t->data.separate_documents;
   if (attention || (t->layout.context > 1 && draws_by_place(t))) make_places(graph, t);
   if (!attention) return;
-  nxc_shape starts = nxc_shape_of(NX_i32, 2, (int64_t[]){t->batch.micro, nxc_context_part(t)});
+  nxc_shape starts = nxc_shape_of(NX_i32, 2, (int64_t[]){t->batch.micro, tokens_of_part(t)});
   nxc_place_atoms(&starts.placement, nxc_axis(&graph->mesh, NXC_AXIS_DATA), NXC_SPLIT);
   graph->starts = nxc_value_new(graph, "starts", NXC_ROLE_INPUT, &starts);
 }

@@ -16,9 +16,8 @@
 #include "compiler/program/graph/graph.h"
 #include "compiler/program/records/training.h"
 
-/* Tokens of a sequence on one rank, and in the part of a ring rank. */
+/* Tokens of a sequence on one rank. */
 int64_t nxc_context_tokens(const nxc_training *training);
-int64_t nxc_context_part(const nxc_training *training);
 /* Makes the inputs that the layout and the documents need beside those of every model. */
 void nxc_context_inputs(nxc_graph *graph, const nxc_training *training);
 /* Heads [B,n,S,d] for attention: some of them, of the whole part. */

@@ -3,7 +3,6 @@
  * the same places. It runs between steps, when no micro-batch is in flight, so it needs no memory of its
  * own, and gives the loss that training would give. What only training does is left out: dropout,
  * noise of quantized weights, sinkhorn's routing, and whatever only the backward pass reads. */
-#include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
 
 typedef struct evaluation {

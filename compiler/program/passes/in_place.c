@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
 
 /* Last reader of each value, as a position in the passes taken as one list; the values that an

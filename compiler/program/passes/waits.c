@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/program/graph/rules.h"
 #include "compiler/program/passes/passes.h"
 
 /* A collective that was started: an operator, and when its wait is to run. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/records/batch.h"
 
-#include "compiler/program/records/read.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +12,8 @@ static const char *read_count(const char *text, int64_t least, int64_t *number) 
   return end == text || errno != 0 || *number < least ? NULL : end;
 }
 
-const char *nxc_growth_read(const char *text, int64_t *samples, int64_t *batch) {
+/* One entry of batch.growth, "BATCH@SAMPLES"; what is wrong with it, or NULL. */
+static const char *read_growth(const char *text, int64_t *samples, int64_t *batch) {
   const char *behind = read_count(text, 1, batch);
   if (behind && *behind == '@') behind = read_count(behind + 1, 0, samples);
   else behind = NULL;
@@ -26,7 +26,7 @@ const char *nxc_growth_fault(const nxc_settings *s, const nxc_batch *of, const n
   int64_t last_samples = -1, last_batch = 0;
   for (size_t i = 0; i < n; i++) {
     int64_t samples, batch;
-    const char *wrong = nxc_growth_read(texts[i].text, &samples, &batch);
+    const char *wrong = read_growth(texts[i].text, &samples, &batch);
     if (wrong) return wrong;
     samples *= of->rows, batch *= of->rows;
     if (i == 0 && samples != 0) return "the first size holds from 0 sequences on";
@@ -47,7 +47,7 @@ static void read_phases(const nxc_settings *s, const nxc_layout *layout, nxc_bat
   int64_t step = 0, seen = 0, samples, batch, max_steps = nxc_int_or(s, NX_SETTING_SCHEDULE_MAX_STEPS, 0);
   if (layout->data == 0 || nxc_growth_fault(s, of, layout) != NULL) return;
   for (size_t i = 0; i < n && step < max_steps; i++) {
-    nxc_growth_read(texts[i].text, &samples, &batch);
+    read_growth(texts[i].text, &samples, &batch);
     samples *= of->rows, batch *= of->rows;
     nxc_batch_phase *last = of->n_phases > 0 ? &phases[of->n_phases - 1] : NULL;
     int64_t steps = last && samples > seen ? (samples - seen + last->global - 1) / last->global : 0;

@@ -25,8 +25,6 @@ typedef struct nxc_batch {
 
 /* A sample of the settings is so many rows: sequences, here and in the plan. */
 nxc_batch nxc_batch_read(const nxc_settings *settings, const nxc_layout *layout, int64_t rows);
-/* One entry of batch.growth, "BATCH@SAMPLES"; what is wrong with it, or NULL. */
-const char *nxc_growth_read(const char *text, int64_t *samples, int64_t *batch);
 /* What is wrong with batch.growth as a whole, or NULL. */
 const char *nxc_growth_fault(const nxc_settings *settings, const nxc_batch *batch, const nxc_layout *layout);
 /* Sequences that are trained on before a step. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/records/evaluations.h"
 
-#include "compiler/program/records/read.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 #include "compiler/config/rules/rules.h"
 #include "compiler/program/records/demands.h"
+#include "compiler/program/records/plateau.h"
 #include "compiler/program/records/read.h"
 
 #include <stdlib.h>

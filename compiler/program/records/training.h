@@ -20,7 +20,6 @@
 #include "compiler/program/records/optimizer.h"
 #include "compiler/program/records/precision.h"
 #include "compiler/program/records/learning_rate.h"
-#include "compiler/program/records/plateau.h"
 #include "compiler/program/records/recomputation.h"
 
 typedef struct nxc_training {

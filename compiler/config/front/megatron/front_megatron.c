@@ -5,7 +5,6 @@
 #include "compiler/config/front/megatron/launched.h"
 #include "compiler/document/names.h"
 #include "compiler/document/nodes.h"
-#include "compiler/document/scalar.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -71,12 +71,22 @@ bool nxc_shell_ask(nxc_shell *s, size_t number) {
   return true;
 }
 
+/* A word of a launch, or what stands behind = in it, for nxc_script_file. */
+static void keep_path(nxc_shell *s, const nxc_text *word) {
+  const char *equals = memchr(word->bytes, '=', word->n_bytes);
+  size_t from = equals ? (size_t)(equals + 1 - word->bytes) : 0;
+  nxc_text *path = nxc_arena_alloc(s->arena, sizeof *path);
+  *path = nxc_text_part(word, from, word->n_bytes);
+  const char *name = nxc_text_string(s->arena, path);
+  *nxc_names_slot(s->paths, name, strlen(name)) = path;
+}
+
 nxc_launch_word nxc_shell_word_of(nxc_shell *s, const nxc_text *text, size_t at) {
   nxc_launch_word word = {.text = nxc_text_string(s->arena, text)};
   size_t first = text->n_bytes ? text->origins[0] : at,
          last = text->n_bytes ? text->origins[text->n_bytes - 1] : at;
   word.at = nxc_shell_place(s, first, last >= first ? last - first + 1 : 1);
-  if (nxc_text_any(text, NXC_MARK_FOLDER)) nxc_shell_keep_path(s, text);
+  if (nxc_text_any(text, NXC_MARK_FOLDER)) keep_path(s, text);
   word.from_environment = nxc_text_any(text, NXC_MARK_ENVIRONMENT);
   word.maybe = nxc_text_any(text, NXC_MARK_MAYBE);
   word.many = !word.maybe && nxc_text_all(text, NXC_MARK_UNKNOWN | NXC_MARK_MANY);
@@ -109,13 +119,4 @@ const nxc_shell_source *nxc_shell_text_at(const nxc_shell *s, size_t offset) {
   size_t i = s->n_texts - 1;
   while (i > 0 && s->texts[i].base > offset) i--;
   return &s->texts[i];
-}
-
-void nxc_shell_keep_path(nxc_shell *s, const nxc_text *word) {
-  const char *equals = memchr(word->bytes, '=', word->n_bytes);
-  size_t from = equals ? (size_t)(equals + 1 - word->bytes) : 0;
-  nxc_text *path = nxc_arena_alloc(s->arena, sizeof *path);
-  *path = nxc_text_part(word, from, word->n_bytes);
-  const char *name = nxc_text_string(s->arena, path);
-  *nxc_names_slot(s->paths, name, strlen(name)) = path;
 }

@@ -186,7 +186,7 @@ static void keep_words(nxc_shell *s, const nxc_shell_command *command, const nxc
   }
 }
 
-bool nxc_shell_call(nxc_shell *s, const char *name, const nxc_text *words, size_t n_words, size_t at) {
+static bool call(nxc_shell *s, const char *name, const nxc_text *words, size_t n_words, size_t at) {
   const nxc_shell_command *body = nxc_names_find(s->functions, name, strlen(name));
   if (body == NULL) return false;
   if (!nxc_shell_enter(s, at)) return true;
@@ -221,7 +221,7 @@ void nxc_shell_run_words(nxc_shell *s, const nxc_shell_command *command, const n
     keep_words(s, command, words, n_words);
     return;
   }
-  if (known && nxc_shell_call(s, name, words, n_words, command->at)) return;
+  if (known && call(s, name, words, n_words, command->at)) return;
   if (known && nxc_shell_builtin(s, command, words, n_words)) return;
   if (known && nxc_shell_prints(s, words, n_words, command->at)) return;
   if (known && is_spaced_assignment(s, command, words, n_words)) return;

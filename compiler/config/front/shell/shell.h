@@ -222,7 +222,6 @@ nxc_text nxc_shell_run_taken(nxc_shell *s, const nxc_shell_command *command);
 void nxc_shell_run_text(nxc_shell *s, const nxc_text *text, size_t at, bool apart);
 void nxc_shell_run_words(nxc_shell *s, const nxc_shell_command *command, const nxc_text *words,
                          size_t n_words);
-bool nxc_shell_call(nxc_shell *s, const char *name, const nxc_text *words, size_t n_words, size_t at);
 
 /* -- flow.c */
 void nxc_shell_run_if(nxc_shell *s, const nxc_shell_command *command);
@@ -278,8 +277,6 @@ void nxc_shell_redirect_input(nxc_shell *s, const nxc_shell_command *command);
 const nxc_shell_redirect *nxc_shell_written(nxc_shell *s, const nxc_shell_command *command, nxc_text *path);
 void nxc_shell_keep_written(nxc_shell *s, const nxc_text *path, const nxc_text *text, bool appends);
 const nxc_text *nxc_shell_written_file(nxc_shell *s, const nxc_text *path);
-/* A word of a launch, or what stands behind = in it, for nxc_script_file. */
-void nxc_shell_keep_path(nxc_shell *s, const nxc_text *word);
 
 /* -- job.c */
 /* Words of srun or sbatch count for what they run; gives what counted before, to be put back. */
