@@ -48,8 +48,8 @@ static inline __mmask16 softmax_read(const softmax_part *part, int query, int ke
 }
 
 /* The largest of a row of scores, in 16 parts; NaN counts as none. */
-static inline __attribute__((always_inline)) __m512
-softmax_row_max(const float *row, const softmax_part *part, int query, const bool whole, const int n_keys) {
+INLINED __m512 softmax_row_max(const float *row, const softmax_part *part, int query, const bool whole,
+                               const int n_keys) {
   const __m512 none = _mm512_set1_ps(-INFINITY);
   __m512 max[2] = {none, none};
 #pragma GCC unroll 4
@@ -62,10 +62,8 @@ softmax_row_max(const float *row, const softmax_part *part, int query, const boo
 }
 
 /* Whether a score stands above its query's limit. */
-static inline __attribute__((always_inline)) bool softmax_above_as(const float *score,
-                                                                   const softmax_part *part,
-                                                                   const softmax_run *run, const bool whole,
-                                                                   const int n_keys) {
+INLINED bool softmax_above_as(const float *score, const softmax_part *part, const softmax_run *run,
+                              const bool whole, const int n_keys) {
   __m512 above[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
   for (int i = 0; i < STRIP; i += 2)
 #pragma GCC unroll 2
@@ -109,10 +107,9 @@ static inline bool softmax_base(const float *score, const softmax_part *part, fl
 
 /* Weights of a strip as rows of queries, a key and the sixteenth behind it in a word (rows_paired); sums grow
  * by those that are not dropped, too. */
-static inline __attribute__((always_inline)) void
-softmax_weights_as(const float *score, const softmax_part *part, float scale2, const uint32_t *words,
-                   uint32_t threshold, const bool whole, const bool drops, const int n_keys, softmax_run *run,
-                   uint32_t *rows) {
+INLINED void softmax_weights_as(const float *score, const softmax_part *part, float scale2,
+                                const uint32_t *words, uint32_t threshold, const bool whole, const bool drops,
+                                const int n_keys, softmax_run *run, uint32_t *rows) {
   const __m512 factor = _mm512_set1_ps(scale2);
   for (int i = 0; i < STRIP; i++) {
     __m512 base2 = _mm512_set1_ps(run->base2[i]), sum[2] = {_mm512_load_ps(run->sum[i]), _mm512_setzero_ps()};

@@ -5,6 +5,7 @@
 #define CPU_ATTENTION16_WEIGHTS_H
 
 #include "kernels/cpu/attention16_sides.h"
+#include "schema/inlined.h"
 
 /* 2^x for x < 127, within 3e-6 of it, a thousandth of what rounding to bf16 does, and less than 2^-125 below
  * -126: a polynomial of degree 4 for 2^r; 1 of 0, NaN of NaN. Beside tiles a core shifts, and multiplies
@@ -87,9 +88,9 @@ static inline attention_read weights_quarter_read(const attention_mask *mask, in
 }
 
 /* 16 queries, from i on, of a key. The scale is left to what slopes are multiplied to. */
-static inline __attribute__((always_inline)) weights_slope
-weights_slope_of(const weights_form *f, const weights_quarter *x, const square_queries *q,
-                 const attention_mask *mask, const bool whole, const bool bent, int i, int key) {
+INLINED weights_slope weights_slope_of(const weights_form *f, const weights_quarter *x,
+                                       const square_queries *q, const attention_mask *mask, const bool whole,
+                                       const bool bent, int i, int key) {
   int at = (key - x->key) * HALF + i - x->query;
   __m512 scores = _mm512_load_ps(x->score + at), gradient = _mm512_load_ps(x->slope + at);
   __m512 power = _mm512_fmsub_ps(scores, _mm512_set1_ps(f->scale2), _mm512_load_ps(q->lse2 + i));
@@ -129,9 +130,9 @@ static inline void weights_none(const weights_quarter *x, const weights_places *
   }
 }
 
-static inline __attribute__((always_inline)) void
-weights_slopes_as(const weights_form *f, const weights_quarter *x, const square_queries *q,
-                  const attention_mask *mask, const bool whole, const bool bent, const weights_places *y) {
+INLINED void weights_slopes_as(const weights_form *f, const weights_quarter *x, const square_queries *q,
+                               const attention_mask *mask, const bool whole, const bool bent,
+                               const weights_places *y) {
   int i = x->query;
   for (int key = x->key; key < x->key + HALF; key += 2) {
     __m512i slopes[2][2];

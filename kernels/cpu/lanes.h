@@ -8,9 +8,7 @@
 #define CPU_LANES_H
 
 #include "kernels/cpu/vec.h"
-
-/* For functions whose types, and what else a loop must not ask, are known where they are called. */
-#define INLINED static inline __attribute__((always_inline))
+#include "schema/inlined.h"
 
 #ifdef __AVX512F__
 enum { LANES = 16 };

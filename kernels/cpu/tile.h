@@ -6,6 +6,8 @@
 #ifndef CPU_TILE_H
 #define CPU_TILE_H
 
+#include "schema/inlined.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,8 +31,7 @@ typedef struct tile_product {
   bool accumulate;
 } tile_product;
 
-static inline __attribute__((always_inline)) void tile_block(const tile_product *p, int64_t i, int64_t j,
-                                                             const int n_rows, const int n_vectors) {
+INLINED void tile_block(const tile_product *p, int64_t i, int64_t j, const int n_rows, const int n_vectors) {
   tile_vector sum[TILE_ROWS][TILE_VECTORS];
   const float *a = p->a + i * p->a_row, *b = p->b + j;
   float *c = p->c + i * p->c_row + j;
@@ -57,8 +58,7 @@ static inline __attribute__((always_inline)) void tile_block(const tile_product 
     for (int v = 0; v < n_vectors; v++) *(tile_loose *)(c + row * p->c_row + v * TILE_LANES) = sum[row][v];
 }
 
-static inline __attribute__((always_inline)) void tile_columns(const tile_product *p, int64_t j,
-                                                               const int n_vectors) {
+INLINED void tile_columns(const tile_product *p, int64_t j, const int n_vectors) {
   int64_t i = 0;
   for (; i + TILE_ROWS <= p->m; i += TILE_ROWS) tile_block(p, i, j, TILE_ROWS, n_vectors);
   for (; i < p->m; i++) tile_block(p, i, j, 1, n_vectors);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checkpoint/checkpoint_write.h"
 
+#include "schema/inlined.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -207,8 +209,7 @@ static void turned_read(const writer *out, nx_dtype dtype, const turned *t) {
   }
 }
 
-static inline __attribute__((always_inline)) void turn_as(const turned *t, int64_t column, int64_t n,
-                                                           const uint64_t size) {
+INLINED void turn_as(const turned *t, int64_t column, int64_t n, const uint64_t size) {
   for (int64_t i = 0; i < t->n_rows; i++) {
     const uint8_t *from = t->block + (uint64_t)(i * t->n + column) * size;
     for (int64_t line = 0; line < n; line++)

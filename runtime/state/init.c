@@ -3,6 +3,7 @@
 
 #include "runtime/state/orthogonal.h"
 #include "runtime/world/world.h"
+#include "schema/inlined.h"
 #include "schema/normal.h"
 
 #ifdef _OPENMP
@@ -22,7 +23,7 @@ typedef struct drawing {
 } drawing;
 
 /* One draw after the other would be made of whole registers: so their words lie apart first. */
-static inline __attribute__((always_inline)) void draw_words(const drawing *d, int64_t n4, uint32_t *words) {
+INLINED void draw_words(const drawing *d, int64_t n4, uint32_t *words) {
   uint32_t apart[4][NX_NORMALS / 4];
   for (uint32_t i = 0; i < (uint32_t)n4; i++) {
     nx_philox bits = nx_normal_bits(d->seed, d->tensor_id, d->row, d->column4 + i);
@@ -32,7 +33,7 @@ static inline __attribute__((always_inline)) void draw_words(const drawing *d, i
     for (int word = 0; word < 4; word++) words[4 * i + word] = apart[word][i];
 }
 
-static inline __attribute__((always_inline)) void draw_as(const drawing *d, int64_t n4, double *values) {
+INLINED void draw_as(const drawing *d, int64_t n4, double *values) {
   uint32_t words[NX_NORMALS];
   draw_words(d, n4, words);
   if (!d->uniform) nx_normals(words, 4 * n4, values);
