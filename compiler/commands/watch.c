@@ -3,6 +3,7 @@
 
 #include "compiler/commands/commands.h"
 #include "compiler/config/project.h"
+#include "compiler/hash.h"
 
 #include <ftw.h>
 #include <stdint.h>
@@ -19,7 +20,7 @@ enum { MILLISECONDS = 300, FOLDERS_OPEN_MAX = 16 };
 static uint64_t seen;
 
 static void mix(uint64_t number) {
-  seen = (seen ^ number) * 0x100000001b3;
+  seen = nxc_hash_mixed(seen, number);
 }
 
 static int look(const char *path, const struct stat *status, int kind, struct FTW *where) {
@@ -36,7 +37,7 @@ static int look(const char *path, const struct stat *status, int kind, struct FT
 
 /* An editor replaces files rather than writing to them, so paths are looked at, not open files. */
 static uint64_t look_at_all(const nxc_texts *files) {
-  seen = 0xcbf29ce484222325;
+  seen = 0;
   for (size_t i = 0; i < files->n_items; i++)
     if (nftw(files->items[i], look, FOLDERS_OPEN_MAX, FTW_ACTIONRETVAL | FTW_PHYS) != 0) mix(i);
   struct stat status;

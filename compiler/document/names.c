@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/document/names.h"
 
-#include <stdint.h>
+#include "compiler/hash.h"
+
 #include <string.h>
 
 typedef struct entry {
@@ -17,12 +18,6 @@ struct nxc_names {
   size_t n_entries;
   size_t capacity; /* a power of two, at least half free */
 };
-
-static uint64_t hash_bytes(const char *key, size_t n_bytes) { /* FNV-1a */
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < n_bytes; i++) hash = (hash ^ (unsigned char)key[i]) * 0x100000001b3u;
-  return hash ^ hash >> 29;
-}
 
 nxc_names *nxc_names_new(nxc_arena *arena) {
   nxc_names *names = nxc_arena_alloc(arena, sizeof *names);
@@ -51,7 +46,7 @@ static void grow(nxc_names *names) {
 
 void **nxc_names_slot(nxc_names *names, const char *key, size_t n_bytes) {
   if (2 * names->n_entries >= names->capacity) grow(names);
-  uint64_t hash = hash_bytes(key, n_bytes);
+  uint64_t hash = nxc_hash_bytes(key, n_bytes);
   entry *at = probe(names, key, n_bytes, hash);
   if (at->key == NULL) {
     *at = (entry){.key = key, .n_bytes = n_bytes, .hash = hash};
@@ -61,5 +56,5 @@ void **nxc_names_slot(nxc_names *names, const char *key, size_t n_bytes) {
 }
 
 void *nxc_names_find(const nxc_names *names, const char *key, size_t n_bytes) {
-  return probe(names, key, n_bytes, hash_bytes(key, n_bytes))->pointer;
+  return probe(names, key, n_bytes, nxc_hash_bytes(key, n_bytes))->pointer;
 }

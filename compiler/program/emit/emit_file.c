@@ -2,6 +2,7 @@
 /* Sections that grow record by record, interned strings, and the file that they make. */
 #include "compiler/program/emit/emit.h"
 
+#include "compiler/hash.h"
 #include "schema/plan_check.h"
 
 #include <nettle/sha2.h>
@@ -26,14 +27,8 @@ uint32_t nxc_emit_record(nxc_emitter *e, nx_section_type type, const void *recor
   return e->sections[type].n_records++;
 }
 
-static uint64_t text_hash(const char *text) {
-  uint64_t hash = UINT64_C(14695981039346656037);
-  for (; *text; text++) hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
-  return hash ^ hash >> 29;
-}
-
 static uint32_t *string_slot(const nxc_strings *strings, const char *text) {
-  size_t at = text_hash(text) & (strings->n_slots - 1);
+  size_t at = nxc_hash_bytes(text, strlen(text)) & (strings->n_slots - 1);
   while (strings->slots[at] && strcmp((const char *)strings->section->bytes + strings->slots[at], text) != 0)
     at = (at + 1) & (strings->n_slots - 1);
   return &strings->slots[at];
