@@ -110,6 +110,16 @@ static void test_loss(void **unused) {
   near_to("loss", less, 2 * 1024.0 * 50000, 1e-9);
 }
 
+/* Norms made of operators keep what they cast and what they scale, in fp32, of each of two layers. */
+static void test_norms(void **unused) {
+  (void)unused;
+  sized apart = with(1, BUCKET), fused = of_options(1, 0, 1, FP16 ", \"rmsnorm_fusion\": true", BUCKET);
+  double more = apart.memory.parts[NXC_PART_ACTIVATIONS] - fused.memory.parts[NXC_PART_ACTIVATIONS];
+  near_to("norms", more, 2 * 2 * (8 - 2) * 1024.0 * 1024, 1e-9);
+  double moved = 2 * 36 * 2.7 * 2 * 1024.0 * 1024;
+  near_to("time", apart.step_s - fused.step_s, moved / 1.79e12, 1e-6);
+}
+
 /* Stage 3 updates so many parameters at a time, and lets so many stay gathered. */
 static void test_stage_3(void **unused) {
   (void)unused;
@@ -176,7 +186,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_buckets), cmocka_unit_test(test_bf16),    cmocka_unit_test(test_stage_3),
       cmocka_unit_test(test_loss),    cmocka_unit_test(test_offload), cmocka_unit_test(test_turns),
-      cmocka_unit_test(test_sums),
+      cmocka_unit_test(test_sums),    cmocka_unit_test(test_norms),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
