@@ -6,7 +6,8 @@
  * vectors, and its errors are half as large, since 32 products are summed before their sum is added.
  *
  * A loop that reads both sides from the second cache is half as fast as the tiles. So k is taken in chunks:
- * that of WIDTH columns stays in the first cache while all rows of a block pass, and their sums wait. Sums
+ * that of WIDTH columns stays in the first cache while all rows of a block pass, and their sums wait. Rows
+ * are read but once for each chunk, and so that they do not push the columns out (TILELOADDT1). Sums
  * that are whole go to c step by step while the next are made, for a core holds no more than some hundred
  * stores back. Packing between the tiles' products was slower than before them: what it reads comes late, and
  * tiles wait for the same buffers. */
@@ -20,7 +21,7 @@ enum {
   ROWS = 32,
   STEP = 16,                /* words along k of a tile */
   STEP_WORDS = ROWS * STEP, /* of a panel of either side */
-  CHUNK_STEPS = 8,
+  CHUNK_STEPS = 16,
   BLOCK_WORDS = 512,    /* along k */
   CHUNK_STEPS_WIDE = 4, /* of fp32 */
   BLOCK_WORDS_WIDE = 256,
@@ -211,8 +212,8 @@ static inline void square_multiply(void) {
 }
 
 static inline void rows_load(const uint32_t *a) {
-  _tile_loadd(4, a, 64);
-  _tile_loadd(5, a + SQUARE_WORDS / 2, 64);
+  _tile_stream_loadd(4, a, 64);
+  _tile_stream_loadd(5, a + SQUARE_WORDS / 2, 64);
 }
 
 static inline void columns_load(const uint32_t *b) {
@@ -224,10 +225,10 @@ static inline void columns_load(const uint32_t *b) {
 /* Some steps of k. Meanwhile sums that are whole go to c. */
 static inline void chunk_narrow(work *w, const uint32_t *a, const uint32_t *b, int64_t n_steps) {
   for (int64_t step = 0; step < n_steps; step++, a += STEP_WORDS, b += STEP_WORDS) {
-    _tile_loadd(4, a, 64);
+    _tile_stream_loadd(4, a, 64);
     columns_load(b);
     _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(5, a + STEP_WORDS / 2, 64);
+    _tile_stream_loadd(5, a + STEP_WORDS / 2, 64);
     _tile_dpbf16ps(1, 4, 7);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);

@@ -15,7 +15,7 @@ static void edge_pack(const product_side *x, step_pack way, const char *from, in
   int64_t size = x->narrow ? 2 : 4, n_rows = x->along ? n_lanes : n_k, n = x->along ? n_k : n_lanes;
   for (int64_t row = 0; row < n_rows; row++)
     memcpy(square + row * SQUARE * size, from + row * x->stride * size, (size_t)(n * size));
-  way(square, square, SQUARE * size, y);
+  way(square, SQUARE * size, y);
 }
 
 /* Rows or columns [first, first + n) of elements [k, k + n_k), in panels one behind the other, in the order
@@ -36,7 +36,7 @@ static void tiles_pack(const product_side *x, bool columns, int64_t first, int64
       const char *from = side_at(x, first + panel * SQUARE, k + step * SQUARE);
       uint32_t *to = y + (panel * n_steps + step) * step_words;
       if (n_lanes < SQUARE || n_there < SQUARE) edge_pack(x, way, from, n_lanes, n_there, to);
-      else way(from, from + (x->along ? 0 : SQUARE * row_bytes), row_bytes, to);
+      else way(from, row_bytes, to);
     }
 }
 

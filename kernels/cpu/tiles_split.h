@@ -44,27 +44,24 @@ static inline void split_along(const char *from, uint32_t *y, int64_t y_next) {
              _mm512_permutex2var_ps(low, every_second(1), high), y, y_next);
 }
 
-static void wide_rows_along(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
-  (void)next;
+static void wide_rows_along(const char *from, int64_t row_bytes, uint32_t *y) {
   for (int row = 0; row < SQUARE; row++) split_along(from + row * row_bytes, y + row * LANES, SQUARE_WORDS);
 }
 
-static void wide_columns_along(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
+static void wide_columns_along(const char *from, int64_t row_bytes, uint32_t *y) {
   uint32_t words[SPLIT * SQUARE_WORDS] __attribute__((aligned(64)));
-  wide_rows_along(from, next, row_bytes, words);
+  wide_rows_along(from, row_bytes, words);
   for (int part = 0; part < SPLIT; part++)
-    columns_along((const char *)(words + part * SQUARE_WORDS), NULL, 64, y + part * SQUARE_WORDS);
+    columns_along((const char *)(words + part * SQUARE_WORDS), 64, y + part * SQUARE_WORDS);
 }
 
 /* Stored rows are elements of k. */
-static void wide_columns_across(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
+static void wide_columns_across(const char *from, int64_t row_bytes, uint32_t *y) {
   for (int row = 0; row < SQUARE; row += 2, y += SQUARE) {
     __m512 columns[2][2]; /* [row of the pair][odd] */
     for (int i = 0; i < 2; i++) {
-      const char *at = from + (row + i) * row_bytes, *then = next + (row + i) * row_bytes;
+      const char *at = from + (row + i) * row_bytes;
       __m512 low = _mm512_loadu_ps(at), high = _mm512_loadu_ps(at + 64);
-      __builtin_prefetch(then);
-      __builtin_prefetch(then + 64);
       columns[i][0] = _mm512_permutex2var_ps(low, every_second(0), high);
       columns[i][1] = _mm512_permutex2var_ps(low, every_second(1), high);
     }
@@ -73,9 +70,9 @@ static void wide_columns_across(const char *from, const char *next, int64_t row_
   }
 }
 
-static void wide_rows_across(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
+static void wide_rows_across(const char *from, int64_t row_bytes, uint32_t *y) {
   uint32_t words[SPLIT * SQUARE_WORDS] __attribute__((aligned(64)));
-  wide_columns_across(from, next, row_bytes, words);
+  wide_columns_across(from, row_bytes, words);
   for (int part = 0; part < SPLIT; part++, y += SQUARE_WORDS) {
     const uint32_t *square = words + part * SQUARE_WORDS;
     turn((const char *)square, 4 * SQUARE, y, 2 * LANES);

@@ -7,8 +7,8 @@
 
 enum { SQUARE = 32 /* rows or columns, and elements of k, of a step */, SQUARE_WORDS = SQUARE * SQUARE / 2 };
 
-/* 32 stored rows of 64 bytes to a step; as many from `next` on are asked for. */
-typedef void (*step_pack)(const char *from, const char *next, int64_t row_bytes, uint32_t *y);
+/* 32 stored rows of 64 bytes, or in fp32 of 128, to a step. */
+typedef void (*step_pack)(const char *from, int64_t row_bytes, uint32_t *y);
 
 /* 16 rows of 16 words, y_row words apart behind each other turned. Lanes are put together as they are loaded.
  */
@@ -39,33 +39,29 @@ static inline void turn(const char *x, int64_t x_bytes, uint32_t *y, int64_t y_r
 }
 
 /* k lies along stored rows. */
-static void rows_along(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
-  (void)next;
+static void rows_along(const char *from, int64_t row_bytes, uint32_t *y) {
   for (int row = 0; row < SQUARE; row++)
     _mm512_store_si512(y + row * LANES, _mm512_loadu_si512(from + row * row_bytes));
 }
 
-static void columns_along(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
-  (void)next;
+static void columns_along(const char *from, int64_t row_bytes, uint32_t *y) {
   turn(from, 2 * row_bytes, y, SQUARE);
   turn(from + row_bytes, 2 * row_bytes, y + LANES, SQUARE);
 }
 
 /* Stored rows are elements of k: a word of even columns and one of odd ones from two rows. */
-static void columns_across(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
+static void columns_across(const char *from, int64_t row_bytes, uint32_t *y) {
   for (int row = 0; row < SQUARE; row += 2, y += SQUARE) {
     __m512i low = _mm512_loadu_si512(from + row * row_bytes),
             high = _mm512_loadu_si512(from + (row + 1) * row_bytes);
-    __builtin_prefetch(next + row * row_bytes);
-    __builtin_prefetch(next + (row + 1) * row_bytes);
     _mm512_store_si512(y, _mm512_mask_blend_epi16(0xAAAAAAAA, low, _mm512_slli_epi32(high, 16)));
     _mm512_store_si512(y + LANES, _mm512_mask_blend_epi16(0xAAAAAAAA, _mm512_srli_epi32(low, 16), high));
   }
 }
 
-static void rows_across(const char *from, const char *next, int64_t row_bytes, uint32_t *y) {
+static void rows_across(const char *from, int64_t row_bytes, uint32_t *y) {
   uint32_t words[SQUARE_WORDS] __attribute__((aligned(64)));
-  columns_across(from, next, row_bytes, words);
+  columns_across(from, row_bytes, words);
   turn((const char *)words, 4 * SQUARE, y, 2 * LANES);
   turn((const char *)(words + LANES), 4 * SQUARE, y + LANES, 2 * LANES);
 }

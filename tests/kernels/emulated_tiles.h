@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* AMX on machines without it: its instructions are replaced by loops that do what Intel's manual says of them
- * (LDTILECFG, TILELOADD, TILESTORED, TDPBF16PS). What is included behind it uses them. */
+ * (LDTILECFG, TILELOADD, TILELOADDT1, TILESTORED, TDPBF16PS). What is included behind it uses them. */
 #ifndef EMULATED_TILES_H
 #define EMULATED_TILES_H
 
@@ -71,12 +71,14 @@ static void emulated_multiply(int c, int a, int b) {
 #undef _tile_release
 #undef _tile_zero
 #undef _tile_loadd
+#undef _tile_stream_loadd
 #undef _tile_stored
 #undef _tile_dpbf16ps
 #define _tile_loadconfig(config) emulated_loadconfig(config)
 #define _tile_release() emulated_release()
 #define _tile_zero(tile) emulated_zero(tile)
 #define _tile_loadd(tile, base, stride) emulated_load(tile, base, stride)
+#define _tile_stream_loadd(tile, base, stride) emulated_load(tile, base, stride)
 #define _tile_stored(tile, base, stride) emulated_store(tile, base, stride)
 #define _tile_dpbf16ps(c, a, b) emulated_multiply(c, a, b)
 
