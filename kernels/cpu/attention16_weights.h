@@ -7,10 +7,10 @@
 #include "kernels/cpu/attention16_sides.h"
 #include "schema/inlined.h"
 
-/* 2^x for x < 127, within 3e-6 of it, a thousandth of what rounding to bf16 does, and less than 2^-125 below
- * -126: a polynomial of degree 4 for 2^r; 1 of 0, NaN of NaN. Beside tiles a core shifts, and multiplies
- * vectors, half as fast as it adds and permutes them: there r, from 0 to 1, is what stands above the next
- * whole number below, by which one instruction scales. */
+/* 2^x for x < 127, within 3e-6 of it, a thousandth of what rounding to bf16 does, and below -126 at most
+ * 2^-126 (0 of minus infinity): a polynomial of degree 4 for 2^r; 1 of 0, NaN of NaN. Beside tiles a core
+ * shifts, and multiplies vectors, half as fast as it adds and permutes them: there r, from 0 to 1, is what
+ * stands above the next whole number below, by which one instruction scales. */
 #ifdef CPU_AMX
 static inline __m512 weights_exp2(__m512 x) {
   enum { BELOW = 0x9 /* the whole number that is taken away, without faults */ };
@@ -24,14 +24,14 @@ static inline __m512 weights_exp2(__m512 x) {
 #else
 static inline __m512 weights_exp2(__m512 x) {
   const __m512 whole = _mm512_set1_ps(vec_whole);
-  x = _mm512_max_ps(_mm512_set1_ps(-126), x);
+  const __mmask16 normal = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-126), _CMP_NLT_UQ);
   __m512 shifted = _mm512_add_ps(x, whole), n = _mm512_sub_ps(shifted, whole), r = _mm512_sub_ps(x, n);
   __m512 p = _mm512_set1_ps(9.58284456e-3F);
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.59064373e-2F));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.40240991e-1F));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.93124175e-1F));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F));
-  return (__m512)_mm512_add_epi32((__m512i)p, _mm512_slli_epi32((__m512i)shifted, 23));
+  return (__m512)_mm512_maskz_add_epi32(normal, (__m512i)p, _mm512_slli_epi32((__m512i)shifted, 23));
 }
 #endif
 
