@@ -40,12 +40,12 @@ static inline void rows_across(int64_t d, word_rows x, uint32_t *y) {
 
 /* The rows in pairs, [PAIRS, d], as a right side: a row and the sixteenth behind it. */
 static inline void rows_paired(int64_t d, word_rows x, uint32_t *y) {
-  const __m512i lanes = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+  const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   for (int64_t pair = 0; pair < PAIRS; pair++) {
     const uint32_t *low = x.words + (pair + pair / 16 * 16) * x.row, *high = low + 16 * x.row;
     for (int64_t j = 0; j < d; j += 32) {
-      __m512i one = _mm512_permutexvar_epi64(lanes, _mm512_loadu_si512(low + j / 2));
-      __m512i other = _mm512_permutexvar_epi64(lanes, _mm512_loadu_si512(high + j / 2));
+      __m512i one = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(low + j / 2));
+      __m512i other = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(high + j / 2));
       _mm512_storeu_si512(y + pair * d + j, _mm512_unpacklo_epi16(one, other));
       _mm512_storeu_si512(y + pair * d + j + 16, _mm512_unpackhi_epi16(one, other));
     }

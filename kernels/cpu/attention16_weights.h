@@ -23,7 +23,7 @@ static inline __m512 weights_exp2(__m512 x) {
 }
 #else
 static inline __m512 weights_exp2(__m512 x) {
-  const __m512 whole = _mm512_set1_ps(vec_whole);
+  const __m512 whole = _mm512_set1_ps(12582912); /* 1.5 x 2^23: the lowest bits of a sum are a whole number */
   const __mmask16 normal = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-126), _CMP_NLT_UQ);
   __m512 shifted = _mm512_add_ps(x, whole), n = _mm512_sub_ps(shifted, whole), r = _mm512_sub_ps(x, n);
   __m512 p = _mm512_set1_ps(9.58284456e-3F);

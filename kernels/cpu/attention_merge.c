@@ -2,7 +2,7 @@
 /* Attention over some keys joined with attention over others: each side weighs as much as the sum of its
  * exponentials, of which lse is the logarithm. */
 #include "kernels/cpu/family.h"
-#include "kernels/cpu/vec.h"
+#include "kernels/cpu/lanes.h"
 
 /* The weights of the two sides of one row, which sum to 1, and the logarithm of the sum. */
 typedef struct merge_row {
@@ -12,7 +12,7 @@ typedef struct merge_row {
 static merge_row merge_weights(float left, float right) {
   float largest = left > right ? left : right;
   if (largest == -INFINITY) return (merge_row){0, 0, largest};
-  float x = vec_exp(left - largest), y = vec_exp(right - largest);
+  float x = one_exp(left - largest), y = one_exp(right - largest);
   return (merge_row){x / (x + y), y / (x + y), (float)((double)largest + log((double)(x + y)))};
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/alibi.h"
 #include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/relative.h"
 
 /* What the scores of a head go through before the softmax: cap and slope are 0, bias is NULL where they
@@ -40,12 +41,8 @@ static inline int32_t attention_distance(int32_t key, int32_t query, int32_t las
 /* A row of scores: of one key, `place`, with n queries of a tile. */
 static inline void attention_bend_row(const attention_bend *bend, float *score, int32_t place,
                                       const int32_t *queries, int64_t n) {
-  float cap = bend->cap, slope = bend->slope, at = (float)place;
-  if (cap > 0) {
-    float inverse = 1 / cap;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) score[i] = cap * vec_tanh(score[i] * inverse);
-  }
+  float slope = bend->slope, at = (float)place;
+  if (bend->cap > 0) lanes_cap(score, n, bend->cap);
   if (slope != 0) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) score[i] += slope * (at - (float)queries[i]);

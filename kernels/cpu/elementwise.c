@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* add, vote, bias_add, cast, fill, and the boxes and sums that matmul and the collectives use. */
 #include "kernels/cpu/family.h"
-#include "kernels/cpu/vec.h"
+#include "kernels/cpu/lanes.h"
 
 static bool all_real(const nxk_kernel *kernel) {
   for (uint32_t i = 0; i < kernel->operator.n_in + kernel->operator.n_out; i++)
@@ -83,12 +83,19 @@ void CPU_NAME(cpu_bias_add)(const nxk_kernel *kernel, const nxk_frame *frame) {
 
 /* Gates of a feature each: y = x sigmoid(g), and d, where it is not NULL, y's gradient by g. */
 static void gate_features(const float *x, const float *g, const float *dy, float *y, float *d, int64_t n) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    float share = vec_sigmoid(g[i]);
-    y[i] = (dy ? dy[i] : x[i]) * share;
-    if (d) d[i] = dy[i] * x[i] * share * (1 - share);
+  for (int64_t i = 0; i < n; i += LANES) {
+    int64_t left = n - i;
+    lanes share = lanes_sigmoid(lanes_first(g, NX_f32, i, left, 0)),
+          of_x = lanes_first(x, NX_f32, i, left, 0), from = dy ? lanes_first(dy, NX_f32, i, left, 0) : of_x;
+    lanes_keep(y, NX_f32, i, left, from * share);
+    if (d) lanes_keep(d, NX_f32, i, left, from * of_x * share * (lanes_of(1) - share));
   }
+}
+
+static float gate_share(const void *g, nx_dtype type, int64_t at) {
+  float x;
+  vec_copy(&x, NX_f32, 0, g, type, at, 1);
+  return 1.0F / (1.0F + one_exp(-x));
 }
 
 static void row_gate_features(const nxk_kernel *kernel, const nxk_frame *frame) {
@@ -144,10 +151,10 @@ void CPU_NAME(cpu_row_gate)(const nxk_kernel *kernel, const nxk_frame *frame) {
   }
 #pragma omp parallel num_threads(n_threads)
   {
-    vec_buffer x_buffer, g_buffer, y_buffer;
+    vec_buffer x_buffer, y_buffer;
     cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
     for (int64_t row = span.begin; row < span.end; row++) {
-      const float share = vec_sigmoid(*vec_read(g, g_tensor->dtype, row, 1, g_buffer));
+      const float share = gate_share(g, g_tensor->dtype, row);
       for (int64_t at = row * n; at < (row + 1) * n; at += VEC_CHUNK) {
         int64_t count = vec_chunk_of(at, (row + 1) * n);
         const float *p = vec_read(x, x_tensor->dtype, at, count, x_buffer);
@@ -193,10 +200,10 @@ void CPU_NAME(cpu_row_gate_grad)(const nxk_kernel *kernel, const nxk_frame *fram
   }
 #pragma omp parallel num_threads(n_threads)
   {
-    vec_buffer g_buffer, dg_buffer;
+    vec_buffer dg_buffer;
     cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
     for (int64_t row = span.begin; row < span.end; row++) {
-      const float share = vec_sigmoid(*vec_read(g, g_tensor->dtype, row, 1, g_buffer));
+      const float share = gate_share(g, g_tensor->dtype, row);
       float *d = vec_target(dg, dg_tensor->dtype, row, dg_buffer);
       *d = (float)row_gate_grad(kernel, frame, row, share) * share * (1 - share);
       vec_commit(dg, dg_tensor->dtype, row, 1, d);

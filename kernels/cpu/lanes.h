@@ -253,6 +253,10 @@ static inline lanes lanes_exp(lanes x) {
   return lanes_scaled(lanes_power(lanes_fraction(t) + lost), t);
 }
 
+static inline float one_exp(float x) {
+  return lanes_exp(lanes_of(x))[0];
+}
+
 /* erf(x) within 1.1 ulp (after N. Juffa): an odd polynomial below 0.93, 1 - e^polynomial above. */
 static inline lanes lanes_erf(lanes x) {
   lanes t = lanes_abs(x), s = x * x;
@@ -275,6 +279,31 @@ static inline lanes lanes_erf(lanes x) {
 
 static inline lanes lanes_sigmoid(lanes x) {
   return lanes_of(1) / (lanes_of(1) + lanes_exp(lanes_of(0) - x));
+}
+
+/* tanh within 3 ulp (after Cephes): an odd polynomial below 0.625, where 1 - 2 / (e^2x + 1) would cancel. */
+static inline lanes lanes_tanh(lanes x) {
+  lanes t = lanes_abs(x), s = x * x;
+  lanes high = lanes_of(1) - lanes_of(2) / (lanes_exp(t + t) + lanes_of(1));
+  lanes low = lanes_of(-5.70498872745e-3F);
+  low = low * s + lanes_of(2.06390887954e-2F);
+  low = low * s - lanes_of(5.37397155531e-2F);
+  low = low * s + lanes_of(1.33314422036e-1F);
+  low = low * s - lanes_of(3.33332819422e-1F);
+  low = low * s * x + x;
+  return lanes_below(t, lanes_of(0.625F), low, lanes_bits(UINT32_C(0x80000000), x, high));
+}
+
+static inline lanes lanes_capped(lanes x, float cap) {
+  return lanes_of(cap) * lanes_tanh(x * lanes_of(1 / cap));
+}
+
+/* n numbers bent so that none is beyond the cap. */
+static inline void lanes_cap(float *x, int64_t n, float cap) {
+  int64_t whole = lanes_whole(n);
+  for (int64_t i = 0; i < whole; i += LANES) lanes_write_f32(x + i, lanes_capped(lanes_read_f32(x + i), cap));
+  if (whole < n)
+    lanes_keep(x, NX_f32, whole, n - whole, lanes_capped(lanes_first(x, NX_f32, whole, n - whole, 0), cap));
 }
 
 #endif

@@ -21,10 +21,7 @@ enum { CE_BLOCK = 128, CE_PIECE = 32 * CE_BLOCK, CE_AHEAD = 2048 };
 static void block_read(float *room, const void *x, nx_dtype type, int64_t at, int64_t n, float cap) {
   for (int64_t i = n; i < CE_BLOCK; i++) room[i] = -INFINITY;
   vec_copy(room, NX_f32, 0, x, type, at, n);
-  if (cap == 0) return;
-  float inverse = 1 / cap;
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) room[i] = cap * vec_tanh(room[i] * inverse);
+  if (cap > 0) lanes_cap(room, n, cap);
 }
 
 static float element(const void *x, nx_dtype type, int64_t index, float cap) {
@@ -192,7 +189,7 @@ static void row_gradient(const ce_gradient *g, int64_t row, float lse, float sca
   }
   memset(vec_at(g->y, g->y_type, start + n), 0, (size_t)(g->n - n) * (g->y_type == NX_f32 ? 4 : 2));
   if (!local) return;
-  float at_label = scale * (vec_exp(logit - lse) - 1) * cap_slope(logit, inverse);
+  float at_label = scale * (one_exp(logit - lse) - 1) * cap_slope(logit, inverse);
   vec_copy(g->y, g->y_type, start + label, &at_label, NX_f32, 0, 1);
 }
 

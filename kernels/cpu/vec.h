@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vector code that gcc makes from plain loops: chunks of any real type as fp32, exp and tanh, random words.
+/* Vector code that gcc makes from plain loops: chunks of any real type as fp32, logarithms, random words.
  *
  * A kernel walks its rows in chunks of at most VEC_CHUNK elements: vec_read gives a chunk as fp32 (in place
  * where it is stored so, else widened into a buffer of the caller's), vec_target and vec_commit take one back
@@ -150,38 +150,6 @@ static inline int64_t vec_chunk_of(int64_t start, int64_t end) {
   return end - start < VEC_CHUNK ? end - start : VEC_CHUNK;
 }
 
-/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. */
-static inline float vec_exp_tail(float r) {
-  float p = 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  return p;
-}
-
-/* x rounded to a whole number by adding 1.5 x 2^23, of which the lowest bits of the sum are the number. */
-static const float vec_whole = 12582912.0F;
-
-/* p 2^n for a normal result, `shifted` being n + vec_whole. */
-static inline float vec_scaled(float p, float shifted) {
-  return vec_float(vec_bits(p) + (vec_bits(shifted) << 23));
-}
-
-/* e^x within 1.1 ulp; 0 below -87.33, infinity above 88.72, NaN of NaN. Cody and Waite's reduction, a
- * polynomial of degree 6 for e^r on |r| <= ln 2 / 2. */
-static inline float vec_exp(float x) {
-  float shifted = x * 1.44269504F + vec_whole, n = shifted - vec_whole;
-  float r = x - n * 0.693359375F;
-  r = r + n * 2.12194440e-4F;
-  float p = vec_exp_tail(r);
-  p = p * r * r + r + 1.0F;
-  float y = vec_scaled(p, shifted);
-  y = x <= 88.7228317F ? y : x + INFINITY; /* NaN of NaN */
-  return x < -87.33F ? 0.0F : y;
-}
-
 /* ln x within 1 ulp (Cephes' polynomial for ln(1 + f), sqrt(1/2) <= 1 + f < sqrt(2)); minus infinity of 0 and
  * of denormals, NaN of what is negative and of NaN. */
 static inline float vec_log(float x) {
@@ -204,10 +172,6 @@ static inline float vec_log(float x) {
   return x < 0.0F ? NAN : y;
 }
 
-static inline float vec_sigmoid(float x) {
-  return 1.0F / (1.0F + vec_exp(-x));
-}
-
 /* The cube root of x >= 0 within 1 ulp: a third of the exponent, then a step of Halley's and one of Newton's.
  */
 static inline float vec_cbrt(float x) {
@@ -215,19 +179,6 @@ static inline float vec_cbrt(float x) {
   y *= (cube + 0.5F * x) / (2.0F * cube + 0.25F * x);
   y += (x / (y * y) - y) * (1.0F / 3.0F);
   return x > 0.0F ? y : x;
-}
-
-/* tanh within 3 ulp (after Cephes): an odd polynomial below 0.625, where 1 - 2 / (e^2x + 1) would cancel. */
-static inline float vec_tanh(float x) {
-  float t = __builtin_fabsf(x), s = x * x;
-  float high = 1.0F - 2.0F / (vec_exp(2 * t) + 1.0F);
-  float low = -5.70498872745e-3F;
-  low = low * s + 2.06390887954e-2F;
-  low = low * s - 5.37397155531e-2F;
-  low = low * s + 1.33314422036e-1F;
-  low = low * s - 3.33332819422e-1F;
-  low = low * s * x + x;
-  return t < 0.625F ? low : __builtin_copysignf(high, x);
 }
 
 enum { PHILOX_BLOCK = 64 };
