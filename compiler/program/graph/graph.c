@@ -32,48 +32,8 @@ nxc_id nxc_view_new(nxc_graph *graph, const char *name, nxc_id base, uint64_t of
   return view;
 }
 
-nxc_shape nxc_shape_of(nx_dtype dtype, uint32_t n_dims, const int64_t *dims) {
-  nxc_shape shape = {.dtype = dtype, .n_dims = n_dims, .dims = {1, 1, 1, 1}};
-  memcpy(shape.dims, dims, n_dims * sizeof *dims);
-  return shape;
-}
-
-int64_t nxc_shape_elements(const nxc_shape *shape) {
-  return nxc_shape_rows(shape) * nxc_shape_last(shape);
-}
-
-uint64_t nxc_shape_bytes(const nxc_shape *shape) {
-  return (uint64_t)nxc_shape_elements(shape) * nx_dtype_bits(shape->dtype) / 8;
-}
-
-int64_t nxc_shape_rows(const nxc_shape *shape) {
-  int64_t rows = 1;
-  for (uint32_t dim = 0; dim + 1 < shape->n_dims; dim++) rows *= shape->dims[dim];
-  return rows;
-}
-
-int64_t nxc_shape_last(const nxc_shape *shape) {
-  return shape->n_dims == 0 ? 1 : shape->dims[shape->n_dims - 1];
-}
-
 nxc_id nxc_value_root(const nxc_graph *graph, nxc_id value) {
   return graph->values[value].view_of ? graph->values[value].view_of : value;
-}
-
-void nxc_place_atoms(nxc_placement *placement, uint32_t atoms, uint8_t how) {
-  for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-    if (atoms & 1u << atom) placement->at[atom] = how;
-}
-
-uint32_t nxc_atoms_placed(const nxc_placement *placement, uint8_t how) {
-  uint32_t atoms = 0;
-  for (int atom = 0; atom < NXC_N_ATOMS; atom++)
-    if (placement->at[atom] == how) atoms |= 1u << atom;
-  return atoms;
-}
-
-bool nxc_placement_equal(const nxc_placement *a, const nxc_placement *b) {
-  return memcmp(a, b, sizeof *a) == 0;
 }
 
 void nxc_program_push(nxc_graph *graph, nxc_program_list *list, nxc_id op) {

@@ -124,19 +124,7 @@ nxc_id nxc_value_new(nxc_graph *graph, const char *name, nxc_role role, const nx
 nxc_id nxc_fixed_value_new(nxc_graph *graph, const char *name, const nxc_shape *shape, const int64_t *bits);
 /* A value over the same bytes from `offset` on. */
 nxc_id nxc_view_new(nxc_graph *graph, const char *name, nxc_id base, uint64_t offset, const nxc_shape *shape);
-nxc_shape nxc_shape_of(nx_dtype dtype, uint32_t n_dims, const int64_t *dims);
-int64_t nxc_shape_elements(const nxc_shape *shape);
-uint64_t nxc_shape_bytes(const nxc_shape *shape);
-/* Product of all dimensions but the last. */
-int64_t nxc_shape_rows(const nxc_shape *shape);
-int64_t nxc_shape_last(const nxc_shape *shape);
 nxc_id nxc_value_root(const nxc_graph *graph, nxc_id value);
-
-/* Sets the placement on every atom of the set. */
-void nxc_place_atoms(nxc_placement *placement, uint32_t atoms, uint8_t how);
-/* The atoms on which the placement is `how`; of NXC_REPLICATED, those beyond the mesh too. */
-uint32_t nxc_atoms_placed(const nxc_placement *placement, uint8_t how);
-bool nxc_placement_equal(const nxc_placement *a, const nxc_placement *b);
 
 /* What to append: inputs end at the first 0; outputs that are 0 are made, with the name origin.name. */
 typedef struct nxc_op_request {

@@ -4,24 +4,11 @@
 #ifndef NXC_NODES_H
 #define NXC_NODES_H
 
-#include "compiler/program/mesh/mesh.h"
+#include "compiler/program/graph/shape.h"
 #include "compiler/program/records/optimizer.h"
 #include "schema/plan.h"
 
 typedef uint32_t nxc_id;
-
-enum { NXC_REPLICATED = 0, NXC_PARTIAL = 1, NXC_SPLIT = 2 /* + dimension */ };
-
-typedef struct nxc_placement {
-  uint8_t at[NXC_N_ATOMS];
-} nxc_placement;
-
-typedef struct nxc_shape {
-  nx_dtype dtype;
-  uint32_t n_dims;
-  int64_t dims[NX_MAX_DIMS]; /* unused: 1 */
-  nxc_placement placement;
-} nxc_shape;
 
 /* What a value is for; decides the arena that it lives in. */
 typedef enum nxc_role {

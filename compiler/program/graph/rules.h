@@ -37,17 +37,6 @@ static inline const nxc_shape *nxc_out(const nxc_graph *graph, const nxc_operato
   return &graph->values[op->args[op->n_in + index]].shape;
 }
 
-/* Shape `like` with another last dimension. */
-nxc_shape nxc_shape_with_last(const nxc_shape *like, int64_t last);
-/* Shape `like` without its last dimension (at least one stays), which must not be split. */
-nxc_shape nxc_shape_without_last(const nxc_shape *like, nx_dtype dtype);
-/* NULL, or that both differ in shape or placement. */
-const char *nxc_same(const nxc_shape *a, const nxc_shape *b);
-/* NULL, or that a sum is still to be made. */
-const char *nxc_whole(const nxc_shape *shape);
-/* The placement of a sum over all rows of x: partial where rows are split, and the placement of `last` on the
- * last dimension (split 0 there). */
-nxc_placement nxc_placement_of_row_sum(const nxc_shape *x);
 uint64_t nxc_bytes_moved(const nxc_graph *graph, const nxc_operator_node *op);
 uint64_t nxc_flops(const nxc_graph *graph, const nxc_operator_node *op);
 

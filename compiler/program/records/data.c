@@ -45,11 +45,11 @@ nxc_data nxc_data_read(const nxc_settings *s, const nxc_objective *objective) {
   return data;
 }
 
-bool nxc_data_has_documents(const nxc_data *data) {
+static bool has_documents(const nxc_data *data) {
   return data->separate_documents || data->restart_positions || data->mask_document_ends;
 }
 
 bool nxc_data_needs_document_ends(const nxc_data *data) {
   if (data->sampler != NX_SAMPLER_STREAM) return false;
-  return data->mask_document_ends || (nxc_data_has_documents(data) && !data->indexed_documents);
+  return data->mask_document_ends || (has_documents(data) && !data->indexed_documents);
 }

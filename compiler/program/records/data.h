@@ -20,7 +20,6 @@ typedef struct nxc_data {
 } nxc_data;
 
 nxc_data nxc_data_read(const nxc_settings *settings, const nxc_objective *objective);
-bool nxc_data_has_documents(const nxc_data *data);
 /* Whether a token must say where they end. */
 bool nxc_data_needs_document_ends(const nxc_data *data);
 
