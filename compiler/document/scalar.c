@@ -155,6 +155,13 @@ bool nxc_scalar_read(nxc_arena *arena, const char *text, size_t n_bytes, nxc_val
   return true;
 }
 
+const nxc_value *nxc_scalar_of(nxc_arena *arena, const char *text) {
+  const char *problem;
+  nxc_value *value = nxc_arena_alloc(arena, sizeof *value);
+  nxc_scalar_read(arena, text, strlen(text), value, &problem);
+  return value;
+}
+
 /* A float of PyYAML among OmegaConf's: it has a point and, where there is an exponent, a sign in that. */
 static bool is_pyyaml_float(const char *text) {
   const char *exponent = strpbrk(text, "eE");

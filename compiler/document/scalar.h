@@ -44,6 +44,8 @@ const char *nxc_scalar_pyyaml_float(nxc_arena *arena, const char *text);
 /* Types text as an explicit tag demands: `type` is "null", "bool", "int", "float", "str" or "binary". */
 bool nxc_scalar_read_as(nxc_arena *arena, const char *type, const char *text, size_t n_bytes,
                         nxc_value *value, const char **problem);
+/* Plain text, typed; what looks like a number and is none is text. */
+const nxc_value *nxc_scalar_of(nxc_arena *arena, const char *text);
 nxc_oddity nxc_scalar_oddity(const char *text, size_t n_bytes, const nxc_value *value);
 
 /* An integer from digits of a base (2, 8, 10, 16), underscores skipped. At least one digit. */

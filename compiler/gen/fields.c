@@ -44,7 +44,7 @@ void gen_field_flag(const char *name, const char *word) {
   if (gen_is_yes(word)) printf(", .%s = true", name);
 }
 
-void gen_field_literal(nxc_arena *arena, const char *name, nxc_type type, const char *text) {
+static void field_literal(nxc_arena *arena, const char *name, nxc_type type, const char *text) {
   if (text == NULL) return;
   printf(", .%s = ", name);
   gen_shared_value(gen_literal(arena, type, text));
@@ -78,9 +78,9 @@ void gen_field_domain(nxc_arena *arena, const gen_domain_texts *texts) {
   printf(", .domain = {.type = NXC_TYPE_%s", type_constant(type));
   if (nullable) fputs(", .nullable = true", stdout);
   gen_field_texts("values", texts->values, texts->n_values);
-  gen_field_literal(arena, "min", type, texts->min);
-  gen_field_literal(arena, "max", type, texts->max);
-  gen_field_literal(arena, "above", type, texts->above);
+  field_literal(arena, "min", type, texts->min);
+  field_literal(arena, "max", type, texts->max);
+  field_literal(arena, "above", type, texts->above);
   putchar('}');
-  gen_field_literal(arena, "initial", type, texts->initial);
+  field_literal(arena, "initial", type, texts->initial);
 }

@@ -21,7 +21,6 @@
 bool gen_is_yes(const char *word);
 void gen_field_texts(const char *name, char *const *texts, unsigned n_texts);
 void gen_field_flag(const char *name, const char *word);
-void gen_field_literal(nxc_arena *arena, const char *name, nxc_type type, const char *text);
 void gen_field_versioned(nxc_arena *arena, const char *name, nxc_type type, char *const *texts,
                          unsigned n_texts);
 

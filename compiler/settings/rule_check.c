@@ -56,7 +56,8 @@ static void check_braces(checker c, const char *field, const char *inside, size_
            field, inside);
 }
 
-void nxc_check_template(checker c, const char *field, const char *text) {
+/* {path}, {@path} and {=expression} of messages and fixes. */
+static void check_template(checker c, const char *field, const char *text) {
   for (const char *at = text; at != NULL && (at = strchr(at, '{')) != NULL;) {
     size_t n_bytes = strcspn(++at, "}"), offset = (size_t)(at - text);
     if (at[n_bytes] == '\0') {
@@ -102,7 +103,7 @@ static void check_severity(checker c, const char *word) {
 #define CHECK_OWN(key, text)
 #define CHECK_FLAG(key, text)
 #define CHECK_EXPRESSION(key, text) nxc_check_expression(c, key, text, 0);
-#define CHECK_TEMPLATE(key, text) nxc_check_template(c, key, text);
+#define CHECK_TEMPLATE(key, text) check_template(c, key, text);
 
 void nxc_check_rule(checker c, const nxc_rule_texts *row) {
   check_severity(c, row->severity);

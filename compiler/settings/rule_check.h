@@ -35,8 +35,6 @@ typedef struct nxc_text_check {
 const char *nxc_name_mark(nxc_name_kind kind);
 /* NULL is good. `offset` is where the text stands in its field. */
 void nxc_check_expression(const nxc_text_check *check, const char *field, const char *text, size_t offset);
-/* {path}, {@path} and {=expression} of messages and fixes. */
-void nxc_check_template(const nxc_text_check *check, const char *field, const char *text);
 /* Splits "path = expression"; false when it is no assignment. *n_bytes is the path's length. */
 bool nxc_assignment_split(const char *text, size_t *n_bytes, const char **expression);
 /* It demands or derives, and says what is wrong then; its expressions parse and name only what exists. */

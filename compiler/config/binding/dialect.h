@@ -127,8 +127,6 @@ const nxc_relative *nxc_relative_of(nxc_arena *arena, const nxc_dialect *dialect
  * before, and none that is younger. NULL: it is for none of those. */
 const nxc_relative *nxc_past_system(nxc_arena *arena, const nxc_dialect *dialect, const char *oldest,
                                     const nxc_document *document);
-/* What stands there for an option that the code has of its own. NULL: nothing. */
-const nxc_value *nxc_binding_own_value(const nxc_binding *binding, const char *option);
 /* Sets what options of its own say, as far as that is known: for estimates. */
 void nxc_binding_take_relative(nxc_binding *binding);
 /* What it has of its own, as one finding. */

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions of the catalogue, over the options of a file and the settings so far. */
 #include "compiler/config/binding/dialect.h"
+#include "compiler/document/scalar.h"
 
 #include <string.h>
+
+/* What stands there for an option that the code has of its own. */
+static const nxc_value *own_value(const nxc_binding *binding, const char *option) {
+  const nxc_node *node = binding->relative ? nxc_node_lookup(binding->document->root, option) : NULL;
+  if (node == NULL || node->kind != NXC_NODE_SCALAR || node->failed) return NULL;
+  const nxc_value *value = &node->value;
+  return value->kind == NXC_STRING ? nxc_scalar_of(binding->arena, value->text) : value;
+}
 
 static const nxc_value *look_up(void *context, const nxc_name *name) {
   const nxc_binding *binding = context;
@@ -14,7 +23,7 @@ static const nxc_value *look_up(void *context, const nxc_name *name) {
     return id < NX_N_SETTINGS ? nxc_settings_value(binding->settings, id) : NULL;
   case NXC_NAME_OPTION:
     bound = nxc_binding_find(binding, name->path);
-    if (bound == NULL) return nxc_binding_own_value(binding, name->path);
+    if (bound == NULL) return own_value(binding, name->path);
     break;
   case NXC_NAME_MODEL_CONFIG:
     bound = binding->has_model_config ? nxc_binding_find_model(binding, name->path) : NULL;

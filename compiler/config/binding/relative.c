@@ -77,21 +77,6 @@ bool nxc_binding_may_have(const nxc_binding *binding, const nxc_option_row *row)
   return !lacks && nxc_in_version(row->versions, row->n_versions, binding->version);
 }
 
-/* A number, or a word. */
-static const nxc_value *value_of(nxc_arena *arena, const char *text) {
-  const char *problem;
-  nxc_value *value = nxc_arena_alloc(arena, sizeof *value);
-  nxc_scalar_read(arena, text, strlen(text), value, &problem);
-  return value;
-}
-
-const nxc_value *nxc_binding_own_value(const nxc_binding *binding, const char *option) {
-  const nxc_node *node = binding->relative ? nxc_node_lookup(binding->document->root, option) : NULL;
-  if (node == NULL || node->kind != NXC_NODE_SCALAR || node->failed) return NULL;
-  const nxc_value *value = &node->value;
-  return value->kind == NXC_STRING ? value_of(binding->arena, value->text) : value;
-}
-
 /* The first, or the next behind `after`. NULL: nothing more that is known here. */
 static const nxc_relative_meaning *meaning_of(const nxc_binding *binding, const nxc_node *node,
                                               const nxc_relative_meaning *after) {
@@ -111,7 +96,7 @@ static void take(nxc_binding *binding, const nxc_node *node, const nxc_relative_
   }
   const char *said = *means->value == '=' ? "" : means->value; /* an expression is over the option's own */
   const char *text = *said ? said : value->kind == NXC_STRING ? value->text : NULL;
-  if (text != NULL) value = value_of(binding->arena, text); /* arguments are texts */
+  if (text != NULL) value = nxc_scalar_of(binding->arena, text); /* arguments are texts */
   if (*means->value == '=')
     value = nxc_binding_evaluate(binding, &(nxc_bound){.value = value}, means->value + 1);
   if (value == NULL) {
