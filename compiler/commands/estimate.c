@@ -126,6 +126,7 @@ static void judge_own(nxc_own_advice *advice, const nxc_estimate *estimate, cons
     largest[need.n_largest++] = nxc_arena_printf(arena, "%s: %s", own->memory.lines[i].row->name,
                                                  nxc_bytes_show(arena, (uint64_t)own->memory.lines[i].bytes));
   double beside = own->timed ? own->device_bytes - own->memory.total : 0;
+  if (own->timed) need.least_bytes = (uint64_t)(own->device_bytes - own->held_bytes + own->memory.total);
   need.parts = own->timed ? nxc_arena_printf(arena, "%s of them for allocator, driver and communicators",
                                              nxc_bytes_show(arena, (uint64_t)beside))
                           : "estimated, without what allocator and driver add";
@@ -222,6 +223,7 @@ nxc_column nxc_own_column(const nxc_own_estimate *own) {
   for (int part = 0; part < NXC_N_MEMORY_PARTS; part++) column.parts[part] = own->memory.parts[part];
   column.total = own->timed ? own->device_bytes : own->memory.total;
   column.beside = column.total - own->memory.total;
+  if (own->timed) column.held = own->held_bytes - own->memory.total;
   column.timed = own->timed;
   column.step_s = own->time.step_s;
   column.tokens_per_s = own->time.tokens_per_s;

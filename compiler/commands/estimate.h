@@ -60,6 +60,7 @@ typedef struct nxc_column {
   uint32_t stage;    /* the one that needs most */
   double parts[NXC_N_MEMORY_PARTS];
   double beside; /* allocator, driver, communicators */
+  double held;   /* of it what the allocator can do without */
   double total;
   bool timed;
   double step_s, tokens_per_s, utilisation;

@@ -121,7 +121,9 @@ static void print_memory_bar(const nxc_plan_report *r, const nxc_column *column,
   fprintf(out, "  %-8.8s ", column->whose);
   nxc_print_bar(out, BAR, share);
   fprintf(out, " %.0f %% of %.4g GiB%s\n", 100 * share, (double)e->limit_bytes / GIB,
-          share > 1 ? ": does not fit" : "");
+          share <= 1                                               ? ""
+          : column->total - column->held <= (double)e->limit_bytes ? ": may not fit"
+                                                                   : ": does not fit");
 }
 
 /* Where the arenas lie in a device, what its host needs beside them. */

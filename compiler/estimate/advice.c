@@ -252,7 +252,14 @@ static const char *show_need(const nxc_memory_need *need, nxc_arena *arena) {
 
 bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena,
                       nxc_sink *sink) {
+  static const struct {
+    const char *id, *words;
+    nxc_severity severity;
+  } verdicts[] = {{"NX3103", "fits", NXC_SEVERITY_NOTE},
+                  {"NX3104", "may not fit", NXC_SEVERITY_WARNING},
+                  {"NX3101", "does not fit", NXC_SEVERITY_ERROR}};
   bool fits = need->bytes <= need->limit_bytes;
+  int verdict = fits ? 0 : need->least_bytes > 0 && need->least_bytes <= need->limit_bytes ? 1 : 2;
   telling t = {.settings = settings, .arena = arena, .need = need};
   if (!fits) {
     for (size_t i = 0; i < need->n_largest; i++) remark(&t, need->largest[i]);
@@ -261,14 +268,14 @@ bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings,
       remark(&t, "nxcfg tune searches the other layouts, and says what the least of them needs");
   }
   if (need->unjudged != NULL) remark(&t, need->unjudged);
-  const char *verdict = fits ? "fits" : "does not fit";
-  nxc_sink_report(sink, &(nxc_finding){.id = fits ? "NX3103" : "NX3101",
-                                       .severity = fits ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR,
-                                       .message = nxc_arena_printf(arena, "a rank of %s %s: %s", need->whose,
-                                                                   verdict, show_need(need, arena)),
-                                       .fix = t.fix,
-                                       .remarks = t.remarks,
-                                       .n_remarks = t.n_remarks});
+  nxc_sink_report(sink,
+                  &(nxc_finding){.id = verdicts[verdict].id,
+                                 .severity = verdicts[verdict].severity,
+                                 .message = nxc_arena_printf(arena, "a rank of %s %s: %s", need->whose,
+                                                             verdicts[verdict].words, show_need(need, arena)),
+                                 .fix = t.fix,
+                                 .remarks = t.remarks,
+                                 .n_remarks = t.n_remarks});
   return fits;
 }
 

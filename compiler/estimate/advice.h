@@ -27,6 +27,7 @@ typedef nxc_after nxc_need_after(void *context, const nxc_change *changes, size_
 typedef struct nxc_memory_need {
   const char *whose; /* the system */
   uint64_t bytes, limit_bytes;
+  uint64_t least_bytes;     /* without what an allocator need not hold; 0: as `bytes` */
   double step_s;            /* of a step as it is; 0: not told */
   const char *limit_source; /* "--memory", the name of a machine */
   const char *parts;        /* of which the bytes consist, in words */
@@ -37,7 +38,8 @@ typedef struct nxc_memory_need {
   void *context;
 } nxc_memory_need;
 
-/* A note where a rank fits; else false, with an error that tells what is largest and what would help. */
+/* A note where a rank fits; else false, with what is largest and what would help: an error, or a warning
+ * where it fits in case the allocator holds nothing more. */
 bool nxc_memory_judge(const nxc_memory_need *need, const nxc_settings *settings, nxc_arena *arena,
                       nxc_sink *sink);
 /* Arenas, all slots, and workspace; of the stage that needs most. */
