@@ -215,6 +215,58 @@ static void test_separate(void **unused) {
   program_end(&separate.c);
 }
 
+/* Bytes of activations that a line of the report names. */
+static double line_of(const estimate *e, const char *name) {
+  nxc_own_memory m = first_stage(e);
+  for (size_t i = 0; i < m.n_lines; i++)
+    if (strcmp(m.lines[i].row->name, name) == 0) return m.lines[i].bytes;
+  return 0;
+}
+
+/* Products in fp8 keep what they read in it; what activations, norms and routers read stays as it is. */
+static void test_narrow_inputs(void **unused) {
+  (void)unused;
+#define ROUTED MODEL "mesh.world=8 moe.experts=8 moe.top_k=2 moe.ffn_hidden=4096 "
+  static const struct {
+    const char *model, *line;
+    double fp8, fp4;
+  } lines[] = {{MODEL, "input of the query, key and value product", 0.5, 0.28125},
+               {MODEL, "input of the network", 0.5, 0.28125},
+               {MODEL, "first product of the network", 1, 1},
+               {MODEL, "result of the activation", 0.5, 0.28125},
+               {MODEL, "input of the attention's norm", 1, 1},
+               {ROUTED, "input of the router", 1, 1},
+               {ROUTED, "rows for experts", 0.5, 0.28125},
+               {ROUTED, "first product of experts", 1, 1},
+               {ROUTED, "result of the experts' activation", 0.5, 0.28125}};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    char fp8[2048], fp4[2048];
+    snprintf(fp8, sizeof fp8, "%sprecision.products=fp8", lines[i].model);
+    snprintf(fp4, sizeof fp4, "%sprecision.products=fp4", lines[i].model);
+    estimate wide = estimate_of("megatron", lines[i].model), narrow = estimate_of("megatron", fp8),
+             narrowest = estimate_of("megatron", fp4);
+    double bytes = line_of(&wide, lines[i].line);
+    assert_true(bytes > 0);
+    near_to(lines[i].line, line_of(&narrow, lines[i].line), lines[i].fp8 * bytes, 1e-9);
+    near_to(lines[i].line, line_of(&narrowest, lines[i].line), lines[i].fp4 * bytes, 1e-9);
+    program_end(&wide.c);
+    program_end(&narrow.c);
+    program_end(&narrowest.c);
+  }
+}
+
+/* Megatron keeps the rows that experts read, once, and not what they make: a second expert of a token adds no
+ * more. */
+static void test_rows_of_experts(void **unused) {
+  (void)unused;
+  estimate e = estimate_of("megatron", ROUTED);
+  double rows = 2 * 2048, layers = 24;
+  near_to("rows", line_of(&e, "rows for experts"), layers * 2 * rows * 2048, 1e-9);
+  near_to("on their way", line_of(&e, "rows on their way to experts and back"), 2 * 2 * rows * 2048, 1e-9);
+  assert_true(line_of(&e, "output of experts") == 0);
+  program_end(&e.c);
+}
+
 /* DeepSeek-V2's attention, of its paper (arXiv:2405.04434): hidden 5120, 128 heads of 128 + 64, values 128,
  * ranks 1536 and 512. Down 5120 * (1536 + 512 + 64), up 1536 * 128 * 192 and 512 * 128 * 256, out 128 * 128 *
  * 5120. */
@@ -236,6 +288,7 @@ int main(void) {
       cmocka_unit_test(test_chunks),          cmocka_unit_test(test_undivided),
       cmocka_unit_test(test_second_products), cmocka_unit_test(test_reduced_once),
       cmocka_unit_test(test_separate),        cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_narrow_inputs),   cmocka_unit_test(test_rows_of_experts),
       cmocka_unit_test(test_latent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
