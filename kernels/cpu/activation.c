@@ -124,67 +124,66 @@ static int64_t chunk_of(const chunk_way *way, int64_t start, int64_t end) {
   return end - start < way->most ? end - start : way->most;
 }
 
-static const void *chunk_read(const chunk *c, const void *x, nx_dtype type, int64_t start, float *buffer) {
-  return c->type == type ? vec_at(x, type, start) : vec_read(x, type, start, c->n, buffer);
+/* An operand: where it stands, and of what type. */
+typedef struct operand {
+  void *data;
+  nx_dtype type;
+} operand;
+
+static operand operand_in(const nxk_kernel *kernel, const nxk_frame *frame, uint32_t i) {
+  return (operand){cpu_in_at(kernel, frame, i), cpu_in(kernel, i)->dtype};
 }
 
-static void *chunk_target(const chunk *c, void *y, nx_dtype type, int64_t start, float *buffer) {
-  return c->type == type ? vec_at(y, type, start) : buffer;
+static operand operand_out(const nxk_kernel *kernel, const nxk_frame *frame, uint32_t i) {
+  return (operand){cpu_out_at(kernel, frame, i), cpu_out(kernel, i)->dtype};
 }
 
-static void chunk_commit(const chunk *c, void *y, nx_dtype type, int64_t start, const void *written) {
-  if (c->type != type) vec_commit(y, type, start, c->n, written);
+static const void *chunk_read(const chunk *c, operand x, int64_t start, float *buffer) {
+  return c->type == x.type ? vec_at(x.data, x.type, start) : vec_read(x.data, x.type, start, c->n, buffer);
+}
+
+static void *chunk_target(const chunk *c, operand y, int64_t start, float *buffer) {
+  return c->type == y.type ? vec_at(y.data, y.type, start) : buffer;
+}
+
+static void chunk_commit(const chunk *c, operand y, int64_t start, const void *written) {
+  if (c->type != y.type) vec_commit(y.data, y.type, start, c->n, written);
 }
 
 static nx_activation function_of(const nxk_kernel *kernel, const nxk_frame *frame) {
   return (nx_activation)cpu_int(kernel, frame, NX_activation_function);
 }
 
-void CPU_NAME(cpu_activation)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  const void *x = cpu_in_at(kernel, frame, 0);
-  void *y = cpu_out_at(kernel, frame, 0);
-  nx_dtype x_type = cpu_in(kernel, 0)->dtype, y_type = cpu_out(kernel, 0)->dtype;
+/* y of x; of gradients, with dy before x, y is dx. */
+static void run_elements(const nxk_kernel *kernel, const nxk_frame *frame, bool grad) {
+  const operand dy = operand_in(kernel, frame, 0), x = operand_in(kernel, frame, grad),
+                y = operand_out(kernel, frame, 0);
   nx_activation function = function_of(kernel, frame);
   chunk_way way = chunk_way_of(kernel);
+  if (grad && (y.data == dy.data || y.data == x.data)) way = chunk_way_in_place(way);
   int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
-    vec_buffer x_buffer, y_buffer;
+    vec_buffer dy_buffer, x_buffer, y_buffer;
     cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
     for (int64_t start = span.begin, n_here; start < span.end; start += n_here) {
       n_here = chunk_of(&way, start, span.end);
       chunk c = {.type = way.type, .n = n_here};
-      c.x = chunk_read(&c, x, x_type, start, x_buffer);
-      c.y = chunk_target(&c, y, y_type, start, y_buffer);
-      run_form(PLAIN, function, &c);
-      chunk_commit(&c, y, y_type, start, c.y);
+      if (grad) c.dy = chunk_read(&c, dy, start, dy_buffer);
+      c.x = chunk_read(&c, x, start, x_buffer);
+      c.y = chunk_target(&c, y, start, y_buffer);
+      run_form(grad ? PLAIN_GRAD : PLAIN, function, &c);
+      chunk_commit(&c, y, start, c.y);
     }
   }
 }
 
+void CPU_NAME(cpu_activation)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  run_elements(kernel, frame, false);
+}
+
 void CPU_NAME(cpu_activation_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  const void *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
-  void *dx = cpu_out_at(kernel, frame, 0);
-  nx_dtype dy_type = cpu_in(kernel, 0)->dtype, x_type = cpu_in(kernel, 1)->dtype,
-           dx_type = cpu_out(kernel, 0)->dtype;
-  nx_activation function = function_of(kernel, frame);
-  chunk_way way = chunk_way_of(kernel);
-  if (dx == dy || dx == x) way = chunk_way_in_place(way);
-  int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
-#pragma omp parallel num_threads(n_threads)
-  {
-    vec_buffer dy_buffer, x_buffer, dx_buffer;
-    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
-    for (int64_t start = span.begin, n_here; start < span.end; start += n_here) {
-      n_here = chunk_of(&way, start, span.end);
-      chunk c = {.type = way.type, .n = n_here};
-      c.dy = chunk_read(&c, dy, dy_type, start, dy_buffer);
-      c.x = chunk_read(&c, x, x_type, start, x_buffer);
-      c.y = chunk_target(&c, dx, dx_type, start, dx_buffer);
-      run_form(PLAIN_GRAD, function, &c);
-      chunk_commit(&c, dx, dx_type, start, c.y);
-    }
-  }
+  run_elements(kernel, frame, true);
 }
 
 /* What else is done to the halves before their product, and where they stand (ops.def). */
@@ -229,14 +228,14 @@ typedef struct halves_chunk {
   vec_buffer gate, up, bounded_gate, bounded_up, dgate, dup;
 } halves_chunk;
 
-static void halves_bound(const halves *h, const void *x, nx_dtype type, const piece *p, halves_chunk *room) {
+static void halves_bound(const halves *h, operand x, const piece *p, halves_chunk *room) {
   if (h->in_turn) {
     float pairs[2 * VEC_CHUNK];
-    vec_copy(pairs, NX_f32, 0, x, type, p->gate, 2 * p->n);
+    vec_copy(pairs, NX_f32, 0, x.data, x.type, p->gate, 2 * p->n);
     for (int64_t i = 0; i < p->n; i++) room->gate[i] = pairs[2 * i], room->up[i] = pairs[2 * i + 1];
   } else {
-    vec_copy(room->gate, NX_f32, 0, x, type, p->gate, p->n);
-    vec_copy(room->up, NX_f32, 0, x, type, p->up, p->n);
+    vec_copy(room->gate, NX_f32, 0, x.data, x.type, p->gate, p->n);
+    vec_copy(room->up, NX_f32, 0, x.data, x.type, p->up, p->n);
   }
   float most = h->limit > 0 ? h->limit : INFINITY;
 #pragma omp simd
@@ -250,7 +249,7 @@ static void halves_bound(const halves *h, const void *x, nx_dtype type, const pi
 }
 
 /* Gradients by the bounded halves become those by the stored ones, and are stored where these stand. */
-static void halves_store(const halves *h, void *dx, nx_dtype type, const piece *p, halves_chunk *room) {
+static void halves_store(const halves *h, operand dx, const piece *p, halves_chunk *room) {
   float most = h->limit > 0 ? h->limit : INFINITY;
 #pragma omp simd
   for (int64_t i = 0; i < p->n; i++) {
@@ -260,90 +259,77 @@ static void halves_store(const halves *h, void *dx, nx_dtype type, const piece *
   if (h->in_turn) {
     float pairs[2 * VEC_CHUNK];
     for (int64_t i = 0; i < p->n; i++) pairs[2 * i] = room->dgate[i], pairs[2 * i + 1] = room->dup[i];
-    vec_copy(dx, type, p->gate, pairs, NX_f32, 0, 2 * p->n);
+    vec_copy(dx.data, dx.type, p->gate, pairs, NX_f32, 0, 2 * p->n);
   } else {
-    vec_copy(dx, type, p->gate, room->dgate, NX_f32, 0, p->n);
-    vec_copy(dx, type, p->up, room->dup, NX_f32, 0, p->n);
+    vec_copy(dx.data, dx.type, p->gate, room->dgate, NX_f32, 0, p->n);
+    vec_copy(dx.data, dx.type, p->up, room->dup, NX_f32, 0, p->n);
   }
 }
 
 /* The chunk of a piece, with what its halves are. */
-static chunk halves_read(const halves *h, const chunk_way *way, const void *x, nx_dtype type, const piece *p,
+static chunk halves_read(const halves *h, const chunk_way *way, operand x, const piece *p,
                          halves_chunk *room) {
   chunk c = {.type = h->plain ? way->type : NX_f32, .n = p->n};
   if (h->plain) {
-    c.x = chunk_read(&c, x, type, p->gate, room->gate);
-    c.up = chunk_read(&c, x, type, p->up, room->up);
+    c.x = chunk_read(&c, x, p->gate, room->gate);
+    c.up = chunk_read(&c, x, p->up, room->up);
     return c;
   }
-  halves_bound(h, x, type, p, room);
+  halves_bound(h, x, p, room);
   c.x = room->bounded_gate, c.up = room->bounded_up;
   return c;
 }
 
 /* Where a chunk's gradients by its halves are made. */
-static void halves_target(const halves *h, chunk *c, void *dx, nx_dtype type, const piece *p,
-                          halves_chunk *room) {
-  c->y = h->plain ? chunk_target(c, dx, type, p->gate, room->dgate) : room->dgate;
-  c->dup = h->plain ? chunk_target(c, dx, type, p->up, room->dup) : room->dup;
+static void halves_target(const halves *h, chunk *c, operand dx, const piece *p, halves_chunk *room) {
+  c->y = h->plain ? chunk_target(c, dx, p->gate, room->dgate) : room->dgate;
+  c->dup = h->plain ? chunk_target(c, dx, p->up, room->dup) : room->dup;
 }
 
-static void halves_commit(const halves *h, const chunk *c, void *dx, nx_dtype type, const piece *p,
-                          halves_chunk *room) {
+static void halves_commit(const halves *h, const chunk *c, operand dx, const piece *p, halves_chunk *room) {
   if (!h->plain) {
-    halves_store(h, dx, type, p, room);
+    halves_store(h, dx, p, room);
     return;
   }
-  chunk_commit(c, dx, type, p->gate, c->y);
-  chunk_commit(c, dx, type, p->up, c->dup);
+  chunk_commit(c, dx, p->gate, c->y);
+  chunk_commit(c, dx, p->up, c->dup);
+}
+
+/* As run_elements, of halves; a row of dx has both. */
+static void run_gated(const nxk_kernel *kernel, const nxk_frame *frame, bool grad) {
+  const operand dy = operand_in(kernel, frame, 0), x = operand_in(kernel, frame, grad),
+                y = operand_out(kernel, frame, 0);
+  nx_activation function = function_of(kernel, frame);
+  chunk_way way = chunk_way_of(kernel);
+  halves form = halves_of(kernel);
+  gated shape = gated_of(grad ? cpu_in(kernel, 0) : cpu_out(kernel, 0), &way, &form);
+  int64_t n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer buffer;
+    halves_chunk room;
+    cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
+    for (int64_t i = span.begin; i < span.end; i++) {
+      const piece p = piece_of(&shape, &form, i);
+      chunk c = halves_read(&form, &way, x, &p, &room);
+      if (grad) {
+        c.dy = chunk_read(&c, dy, p.at, buffer);
+        halves_target(&form, &c, y, &p, &room);
+        run_form(GATED_GRAD, function, &c);
+        halves_commit(&form, &c, y, &p, &room);
+      } else {
+        c.y = chunk_target(&c, y, p.at, buffer);
+        run_form(GATED, function, &c);
+        chunk_commit(&c, y, p.at, c.y);
+      }
+    }
+  }
 }
 
 void CPU_NAME(cpu_gated)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  const void *x = cpu_in_at(kernel, frame, 0);
-  void *y = cpu_out_at(kernel, frame, 0);
-  nx_dtype x_type = cpu_in(kernel, 0)->dtype, y_type = cpu_out(kernel, 0)->dtype;
-  nx_activation function = function_of(kernel, frame);
-  chunk_way way = chunk_way_of(kernel);
-  halves form = halves_of(kernel);
-  gated shape = gated_of(cpu_out(kernel, 0), &way, &form);
-  int64_t n_threads = kernel->device->n_threads;
-#pragma omp parallel num_threads(n_threads)
-  {
-    vec_buffer y_buffer;
-    halves_chunk room;
-    cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
-    for (int64_t i = span.begin; i < span.end; i++) {
-      const piece p = piece_of(&shape, &form, i);
-      chunk c = halves_read(&form, &way, x, x_type, &p, &room);
-      c.y = chunk_target(&c, y, y_type, p.at, y_buffer);
-      run_form(GATED, function, &c);
-      chunk_commit(&c, y, y_type, p.at, c.y);
-    }
-  }
+  run_gated(kernel, frame, false);
 }
 
 void CPU_NAME(cpu_gated_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  const void *dy = cpu_in_at(kernel, frame, 0), *x = cpu_in_at(kernel, frame, 1);
-  void *dx = cpu_out_at(kernel, frame, 0);
-  nx_dtype dy_type = cpu_in(kernel, 0)->dtype, x_type = cpu_in(kernel, 1)->dtype,
-           dx_type = cpu_out(kernel, 0)->dtype;
-  nx_activation function = function_of(kernel, frame);
-  chunk_way way = chunk_way_of(kernel);
-  halves form = halves_of(kernel);
-  gated shape = gated_of(cpu_in(kernel, 0), &way, &form);
-  int64_t n_threads = kernel->device->n_threads;
-#pragma omp parallel num_threads(n_threads)
-  {
-    vec_buffer dy_buffer;
-    halves_chunk room;
-    cpu_span span = cpu_share(shape.n_chunks, 1, omp_get_thread_num(), n_threads);
-    for (int64_t i = span.begin; i < span.end; i++) {
-      const piece p = piece_of(&shape, &form, i);
-      chunk c = halves_read(&form, &way, x, x_type, &p, &room);
-      c.dy = chunk_read(&c, dy, dy_type, p.at, dy_buffer);
-      halves_target(&form, &c, dx, dx_type, &p, &room);
-      run_form(GATED_GRAD, function, &c);
-      halves_commit(&form, &c, dx, dx_type, &p, &room);
-    }
-  }
+  run_gated(kernel, frame, true);
 }
