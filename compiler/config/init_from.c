@@ -270,6 +270,10 @@ void nxc_init_from_check(nxc_binding *binding) {
 
 /* -- a model that is the checkpoint's -------------------------------------------------------------------- */
 
+static bool is_given(const nxc_settings *settings, nxc_setting_id id) {
+  return nxc_settings_from(settings, id)->kind >= NXC_FROM_FILE;
+}
+
 /* What Megatron takes of a checkpoint only where nothing is given. */
 static bool stays_as_given(const nxc_settings *settings, nxc_setting_id id) {
   static const nxc_setting_id sizes[] = {
@@ -278,7 +282,18 @@ static bool stays_as_given(const nxc_settings *settings, nxc_setting_id id) {
       NX_SETTING_MODEL_MAX_POSITIONS, NX_SETTING_MODEL_VOCAB};
   bool is_size = false;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) is_size = is_size || sizes[i] == id;
-  return is_size && nxc_settings_from(settings, id)->kind >= NXC_FROM_FILE;
+  return is_size && is_given(settings, id);
+}
+
+/* Megatron takes what is given where it finds no checkpoint, and demands these then. */
+static bool is_whole_without(const nxc_settings *settings, const char *folder) {
+  static const nxc_setting_id demanded[] = {NX_SETTING_MODEL_LAYERS, NX_SETTING_MODEL_HIDDEN,
+                                            NX_SETTING_MODEL_HEADS, NX_SETTING_MODEL_SEQUENCE,
+                                            NX_SETTING_MODEL_MAX_POSITIONS};
+  bool whole = access(folder, F_OK) != 0;
+  for (size_t i = 0; i < sizeof demanded / sizeof *demanded; i++)
+    whole = whole && is_given(settings, demanded[i]);
+  return whole;
 }
 
 static bool is_taken(nxc_setting_id id) {
@@ -314,6 +329,13 @@ void nxc_init_from_take_model(nxc_binding *binding, bool required) {
   /* What it goes on from is what it has saved: none yet, or of the model that is given here. */
   if (nxc_has(settings, NX_SETTING_CHECKPOINT_RESUME) && nxc_flag(settings, NX_SETTING_CHECKPOINT_RESUME))
     return;
+  if (is_whole_without(settings, folder)) {
+    nxc_report(binding->sink, "NX1323", NXC_SEVERITY_WARNING, nxc_settings_span(settings, id),
+               "compile where the checkpoint is, if its model may be another",
+               "%s is not here: the model is as it is given, as Megatron has it without a checkpoint",
+               *folder ? folder : "a checkpoint without a name");
+    return;
+  }
   bool refused = required && binding->for_nxrun;
   nxc_report(
       binding->sink, "NX1401", refused ? NXC_SEVERITY_ERROR : NXC_SEVERITY_NOTE,
