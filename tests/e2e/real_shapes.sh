@@ -54,6 +54,7 @@ shape_of() {
 shrink() {
   heads=4 kv_heads=4 layers=4
   [ "$(value "$1" model kv_heads)" = "$(value "$1" model heads)" ] || kv_heads=2
+  [ "$(there "$1" model latent_rank)" = no ] || kv_heads=$heads
   [ "$(two "$1" virtual_pipeline)" = 1 ] || layers=8
   copies=$(value "$1" mesh kv_replicator) window=null
   [ "${copies:-1}" = 1 ] || [ "$(two "$1" tensor)" = 1 ] || { kv_heads=1 && set -- "$@" mesh.kv_replicator=2; }
