@@ -91,6 +91,16 @@ static void test_log(void **state) {
   assert_true(isnan(vec_log(-1)) && isnan(vec_log(NAN)));
 }
 
+static float one_cbrt(float x) {
+  return vec_cbrt(x);
+}
+
+static void test_cbrt(void **state) {
+  (void)state;
+  assert_true(worst(one_cbrt, cbrt, 0, 3e38F) < 2.1);
+  assert_true(vec_cbrt(0) == 0 && vec_cbrt(INFINITY) == INFINITY && isnan(vec_cbrt(NAN)));
+}
+
 static void test_f16_is_the_schemas(void **state) {
   (void)state;
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE) {
@@ -187,6 +197,7 @@ int main(void) {
       cmocka_unit_test(test_erf),
       cmocka_unit_test(test_tanh),
       cmocka_unit_test(test_log),
+      cmocka_unit_test(test_cbrt),
       cmocka_unit_test(test_f16_is_the_schemas),
       cmocka_unit_test(test_bf16_is_the_schemas),
       cmocka_unit_test(test_rows_of_halves_are_the_schemas),
