@@ -124,17 +124,6 @@ static void train_all(char **families, int n, unsigned n_ranks) {
 
 /* ---- comparing ---- */
 
-static void read_expected(const json_t *record, const variant *v, training_result *expected) {
-  const json_t *steps = json_object_get(record, v->bf16 ? "bf16" : "fp32");
-  expected->n_steps = json_array_size(steps);
-  for (size_t i = 0; i < expected->n_steps; i++) {
-    const json_t *step = json_array_get(steps, i);
-    expected->steps[i] = (training_step){json_number_value(json_object_get(step, "loss")),
-                                         json_number_value(json_object_get(step, "grad_norm")),
-                                         json_number_value(json_object_get(step, "lr"))};
-  }
-}
-
 static double distance(const nxr_safetensor *a, const nxr_safetensor *b, uint64_t n) {
   float *left = malloc(n * sizeof *left), *right = malloc(n * sizeof *right);
   double sum = 0;
@@ -212,7 +201,7 @@ static void compare(const char *family, const variant *v, const json_t *record) 
   training_result expected, actual;
   char folder[256];
   folder_of(folder, sizeof folder, family, v);
-  read_expected(record, v, &expected);
+  training_expect(json_object_get(record, v->bf16 ? "bf16" : "fp32"), 0, &expected);
   training_read(folder, &actual);
   bool good = training_compare(&expected, &actual, v->tolerance, v->norm_tolerance);
   if (!v->bf16) good = same_checkpoint(family, folder, record) && good;

@@ -104,16 +104,9 @@ static void train_all(unsigned n_ranks) {
 static void compare(const char *name, const json_t *record, const variant *v) {
   char folder[256];
   training_result actual, expected = {0};
-  const json_t *steps = json_object_get(record, "steps");
   folder_of(folder, sizeof folder, name, v);
   training_read(folder, &actual);
-  expected.n_steps = json_array_size(steps);
-  for (size_t i = 0; i < expected.n_steps; i++) {
-    const json_t *step = json_array_get(steps, i);
-    expected.steps[i] = (training_step){json_number_value(json_object_get(step, "loss")),
-                                        json_number_value(json_object_get(step, "grad_norm")),
-                                        json_number_value(json_object_get(step, "lr"))};
-  }
+  training_expect(json_object_get(record, "steps"), 0, &expected);
   if (actual.n_steps < expected.n_steps) tap_bail("%s has too few steps", folder);
   actual.n_steps = expected.n_steps;
   training_result first = actual, expected_first = expected;

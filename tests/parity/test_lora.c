@@ -148,13 +148,7 @@ static void read_expected(const lora_case *c, const variant *v, training_result 
   json_t *record = json_load_file(path, 0, NULL);
   const json_t *steps = json_object_get(record, v->bf16 ? "bf16" : "fp32");
   if (record == NULL) tap_bail("cannot read %s", path);
-  expected->n_steps = json_array_size(steps);
-  for (size_t i = 0; i < expected->n_steps; i++) {
-    const json_t *step = json_array_get(steps, i);
-    expected->steps[i] = (training_step){json_number_value(json_object_get(step, "loss")),
-                                         json_number_value(json_object_get(step, "grad_norm")),
-                                         json_number_value(json_object_get(step, "lr"))};
-  }
+  training_expect(steps, 0, expected);
   json_decref(record);
 }
 

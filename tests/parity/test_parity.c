@@ -156,17 +156,6 @@ static const char *config_of(const char *model) {
   return strcmp(model, "llama") == 0 ? llama : gpt2;
 }
 
-static void read_expected(training_result *expected) {
-  json_t *steps = json_object_get(record, "steps");
-  expected->n_steps = json_array_size(steps);
-  for (size_t i = 0; i < expected->n_steps && i < TRAINING_MAX_STEPS; i++) {
-    json_t *step = json_array_get(steps, i);
-    expected->steps[i] = (training_step){json_number_value(json_object_get(step, "loss")),
-                                         json_number_value(json_object_get(step, "grad_norm")),
-                                         json_number_value(json_object_get(step, "lr"))};
-  }
-}
-
 /* Before the first step the validation set, which is the training's, has PyTorch's loss of the first batch,
  * and to the last bit the loss that training finds. */
 static bool is_evaluated(const training_result *expected, const training_result *actual, double allowed) {
@@ -197,7 +186,7 @@ int main(int argc, char **argv) {
   const training request = {.folder = folder, .config = config, .overrides = overrides,
                             .arguments = arguments, .n_ranks = n_ranks(), .gradients = gradients != NULL};
   training_result expected, actual;
-  read_expected(&expected);
+  training_expect(json_object_get(record, "steps"), 0, &expected);
   training_run(&request, &actual);
   double allowed = json_number_value(json_object_get(record, "tolerance"));
   bool good = training_compare(&expected, &actual, allowed, allowed);

@@ -117,15 +117,6 @@ static double number(const json_t *step, const char *name) {
   return json_number_value(json_object_get(step, name));
 }
 
-static void read_expected(const json_t *record, training_result *expected) {
-  const json_t *steps = json_object_get(record, "fp64");
-  expected->n_steps = json_array_size(steps);
-  for (size_t i = 0; i < expected->n_steps; i++) {
-    const json_t *step = json_array_get(steps, i);
-    expected->steps[i] = (training_step){number(step, "loss"), number(step, "grad_norm"), number(step, "lr")};
-  }
-}
-
 /* The metrics are those that were recorded, as far as sums of tens of tokens in fp32 tell. */
 static bool same_metrics(const char *folder, const json_t *record, nx_objective kind) {
   const char *const *names = nx_objective_find(kind)->metrics;
@@ -157,7 +148,7 @@ static void compare(const objective *o, const variant *v) {
   char folder[256], theirs[512], ours[512];
   folder_of(folder, sizeof folder, o, v);
   json_t *record = read_record(o);
-  read_expected(record, &expected);
+  training_expect(json_object_get(record, "fp64"), 0, &expected);
   training_read(folder, &actual);
   bool good = training_compare(&expected, &actual, loss_tolerance, norm_tolerance);
   good = same_metrics(folder, record, o->kind) && good;

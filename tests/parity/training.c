@@ -5,7 +5,6 @@
 #include "tests/tap.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,7 +58,7 @@ static void write_config(const training *request) {
 
 static double number_at(json_t *object, const char *key) {
   json_t *value = json_object_get(object, key);
-  if (!json_is_number(value)) die("metrics lack %s", key);
+  if (!json_is_number(value)) die("a step lacks %s", key);
   return json_number_value(value);
 }
 
@@ -81,6 +80,16 @@ void training_read(const char *folder, training_result *result) {
     json_decref(object);
   }
   fclose(in);
+}
+
+void training_expect(const json_t *steps, size_t first, training_result *expected) {
+  expected->n_steps = json_array_size(steps) - first;
+  if (expected->n_steps > TRAINING_MAX_STEPS) die("a record has too many steps");
+  for (size_t i = 0; i < expected->n_steps; i++) {
+    json_t *step = json_array_get(steps, first + i);
+    expected->steps[i] =
+        (training_step){number_at(step, "loss"), number_at(step, "grad_norm"), number_at(step, "lr")};
+  }
 }
 
 static const char *output_of(const char *folder) {

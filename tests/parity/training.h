@@ -7,6 +7,7 @@
 #ifndef NX_TEST_TRAINING_H
 #define NX_TEST_TRAINING_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -60,6 +61,8 @@ void training_run(const training *request, training_result *result);
 void training_compile(const training *request);
 void training_together(unsigned n_ranks, const char *name, const char *words);
 void training_read(const char *folder, training_result *result);
+/* The steps that a record has, from `first` on. */
+void training_expect(const json_t *steps, size_t first, training_result *expected);
 /* Demands equal steps: relative differences of losses within `tolerance`, of gradient norms within their own,
  * of rates within 1e-12. Prints the largest. False, and what differs, otherwise. */
 bool training_compare(const training_result *expected, const training_result *actual, double tolerance,
