@@ -108,17 +108,12 @@ bool nxd_arrow_json(const nxd_arrow *arrow, const nxd_arrow_column *column, uint
     return false;
   if (!valid) return put(to, "null", 4, fault);
   if (nxd_arrow_is_text(column->type)) return put_texts(arrow, column, row, to, fault);
+  if (nxd_arrow_is_list(column->type)) return put_list(arrow, column, row, to, fault);
   switch (column->type) {
-    case NXD_ARROW_LIST:
-    case NXD_ARROW_LARGE_LIST:
-    case NXD_ARROW_FIXED_LIST:
-    case NXD_ARROW_LIST_VIEW:
-    case NXD_ARROW_LARGE_LIST_VIEW:
-    case NXD_ARROW_MAP: return put_list(arrow, column, row, to, fault);
-    case NXD_ARROW_STRUCT: return put_struct(arrow, column, row, to, fault);
-    case NXD_ARROW_INT:
-    case NXD_ARROW_FLOAT: return put_number(arrow, column, row, to, fault);
-    case NXD_ARROW_BOOL: return put_bool(arrow, column, row, to, fault);
-    default: return put(to, "null", 4, fault);
+  case NXD_ARROW_STRUCT: return put_struct(arrow, column, row, to, fault);
+  case NXD_ARROW_INT:
+  case NXD_ARROW_FLOAT: return put_number(arrow, column, row, to, fault);
+  case NXD_ARROW_BOOL: return put_bool(arrow, column, row, to, fault);
+  default: return put(to, "null", 4, fault);
   }
 }

@@ -46,9 +46,7 @@ static bool give_json(const nxd_arrow *arrow, const nxd_arrow_column *column, ui
 }
 
 static bool is_list_of_integers(const nxd_arrow_column *column) {
-  bool list = column->type == NXD_ARROW_LIST || column->type == NXD_ARROW_LARGE_LIST ||
-              column->type == NXD_ARROW_FIXED_LIST || column->type == NXD_ARROW_LIST_VIEW ||
-              column->type == NXD_ARROW_LARGE_LIST_VIEW;
+  bool list = nxd_arrow_is_list(column->type) && column->type != NXD_ARROW_MAP;
   return list && column[1].type == NXD_ARROW_INT && !column[1].has_dictionary;
 }
 

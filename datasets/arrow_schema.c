@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/arrow.h"
 #include "datasets/arrow_flat.h"
+#include "datasets/arrow_value.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,18 +74,6 @@ static void read_numbers(const nxd_flat_table *dictionary, nxd_arrow_column *col
   if (nxd_flat_has(dictionary, DICTIONARY_INDEX)) read_integer(&type, column);
 }
 
-static size_t count_children(const nxd_arrow_column *column) {
-  switch (column->type) {
-    case NXD_ARROW_LIST:
-    case NXD_ARROW_LARGE_LIST:
-    case NXD_ARROW_FIXED_LIST:
-    case NXD_ARROW_LIST_VIEW:
-    case NXD_ARROW_LARGE_LIST_VIEW:
-    case NXD_ARROW_MAP: return 1;
-    default: return 0;
-  }
-}
-
 static bool check_column(const nxd_arrow *arrow, const nxd_arrow_column *column, size_t n_children,
                          nxr_fault *fault) {
   bool number = column->type == NXD_ARROW_INT || column->type == NXD_ARROW_FLOAT;
@@ -92,8 +81,8 @@ static bool check_column(const nxd_arrow *arrow, const nxd_arrow_column *column,
   if (!is_laid_out(column->type) || (number && !width_good))
     return nxr_fault_set(fault, "%s: column %.*s is of the type %s, which is not read", arrow->path,
                          (int)(column->n_name & 0xff), column->name, type_name(column->type));
-  size_t wanted = count_children(column);
-  return (wanted > 0 ? n_children == wanted : column->type == NXD_ARROW_STRUCT || n_children == 0) ||
+  bool list = nxd_arrow_is_list(column->type);
+  return (list ? n_children == 1 : column->type == NXD_ARROW_STRUCT || n_children == 0) ||
          nxr_fault_set(fault, "%s is damaged: column %.*s has %zu columns below it", arrow->path,
                        (int)(column->n_name & 0xff), column->name, n_children);
 }

@@ -44,6 +44,11 @@ bool nxd_arrow_is_text(nxd_arrow_type type) {
          type == NXD_ARROW_LARGE_UTF8 || is_view(type);
 }
 
+bool nxd_arrow_is_list(nxd_arrow_type type) {
+  return type == NXD_ARROW_LIST || type == NXD_ARROW_LARGE_LIST || type == NXD_ARROW_FIXED_LIST ||
+         type == NXD_ARROW_LIST_VIEW || type == NXD_ARROW_LARGE_LIST_VIEW || type == NXD_ARROW_MAP;
+}
+
 static uint64_t load(nxd_arrow_bytes bytes, uint64_t row, size_t n_bytes) {
   return (uint64_t)nxd_flat_load(bytes.at + row * n_bytes, n_bytes);
 }

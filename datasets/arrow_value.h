@@ -19,6 +19,8 @@ bool nxd_arrow_range_of(const nxd_arrow *arrow, const nxd_arrow_column *column, 
 bool nxd_arrow_text_of(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row,
                        nxd_arrow_bytes *text, nxr_fault *fault);
 bool nxd_arrow_is_text(nxd_arrow_type type);
+/* Of any kind, and maps. */
+bool nxd_arrow_is_list(nxd_arrow_type type);
 /* The entry of a column of numbers that all take so many bytes. */
 bool nxd_arrow_number(const nxd_arrow *arrow, const nxd_arrow_column *column, uint64_t row, size_t n_bytes,
                       int64_t *number, nxr_fault *fault);
