@@ -179,23 +179,27 @@ static void move_run(const nxk_kernel *kernel, const head_move *move) {
   }
 }
 
-static head_move move_of(const nxk_kernel *kernel, const nxk_frame *frame, const nxk_tensor *rows, void *data,
-                         const nxk_tensor *heads, const int32_t *positions, bool merge) {
-  return (head_move){.rope = rope_of(kernel, frame),
-                     .rows = data,
-                     .type = rows->dtype,
-                     .n_batch = rows->dims[0],
-                     .n_tokens = rows->dims[1],
-                     .n_columns = rows->dims[2],
-                     .d = heads->dims[3],
-                     .positions = positions,
-                     .merge = merge};
-}
-
-static void move_add(head_move *move, const nxk_tensor *heads, void *data, bool rotated) {
+/* The rows, and as many parts as there are operands of heads; the first two are rotated. */
+static void move_all(const nxk_kernel *kernel, const nxk_frame *frame, uint32_t n_parts, bool merge) {
+  const nxk_tensor *rows = merge ? cpu_out(kernel, 0) : cpu_in(kernel, 0);
+  head_move move = {.rope = rope_of(kernel, frame),
+                    .rows = merge ? cpu_out_at(kernel, frame, 0) : cpu_in_at(kernel, frame, 0),
+                    .type = rows->dtype,
+                    .n_batch = rows->dims[0],
+                    .n_tokens = rows->dims[1],
+                    .n_columns = rows->dims[2],
+                    .positions = cpu_in_at(kernel, frame, merge ? n_parts : 1),
+                    .merge = merge,
+                    .n_parts = n_parts};
   int64_t column = 0;
-  for (uint32_t i = 0; i < move->n_parts; i++) column += move->parts[i].n_heads * move->d;
-  move->parts[move->n_parts++] = (head_part){data, heads->dtype, heads->dims[1], column, rotated};
+  for (uint32_t i = 0; i < n_parts; i++) {
+    const nxk_tensor *heads = merge ? cpu_in(kernel, i) : cpu_out(kernel, i);
+    void *data = merge ? cpu_in_at(kernel, frame, i) : cpu_out_at(kernel, frame, i);
+    move.d = heads->dims[3];
+    move.parts[i] = (head_part){data, heads->dtype, heads->dims[1], column, i < 2};
+    column += heads->dims[1] * move.d;
+  }
+  move_run(kernel, &move);
 }
 
 /* Frequencies stand behind the positions. */
@@ -216,10 +220,7 @@ bool CPU_NAME(cpu_split_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 }
 
 void CPU_NAME(cpu_split_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  head_move move = move_of(kernel, frame, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), cpu_out(kernel, 0),
-                           cpu_in_at(kernel, frame, 1), false);
-  for (uint32_t i = 0; i < 3; i++) move_add(&move, cpu_out(kernel, i), cpu_out_at(kernel, frame, i), i < 2);
-  move_run(kernel, &move);
+  move_all(kernel, frame, 3, false);
 }
 
 bool CPU_NAME(cpu_merge_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
@@ -228,10 +229,7 @@ bool CPU_NAME(cpu_merge_qkv_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 }
 
 void CPU_NAME(cpu_merge_qkv)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  head_move move = move_of(kernel, frame, cpu_out(kernel, 0), cpu_out_at(kernel, frame, 0), cpu_in(kernel, 0),
-                           cpu_in_at(kernel, frame, 3), true);
-  for (uint32_t i = 0; i < 3; i++) move_add(&move, cpu_in(kernel, i), cpu_in_at(kernel, frame, i), i < 2);
-  move_run(kernel, &move);
+  move_all(kernel, frame, 3, true);
 }
 
 bool CPU_NAME(cpu_split_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
@@ -240,10 +238,7 @@ bool CPU_NAME(cpu_split_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 }
 
 void CPU_NAME(cpu_split_heads)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  head_move move = move_of(kernel, frame, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), cpu_out(kernel, 0),
-                           cpu_in_at(kernel, frame, 1), false);
-  move_add(&move, cpu_out(kernel, 0), cpu_out_at(kernel, frame, 0), true);
-  move_run(kernel, &move);
+  move_all(kernel, frame, 1, false);
 }
 
 bool CPU_NAME(cpu_merge_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
@@ -252,10 +247,7 @@ bool CPU_NAME(cpu_merge_heads_bind)(nxk_kernel *kernel, nxk_fault *fault) {
 }
 
 void CPU_NAME(cpu_merge_heads)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  head_move move = move_of(kernel, frame, cpu_out(kernel, 0), cpu_out_at(kernel, frame, 0), cpu_in(kernel, 0),
-                           cpu_in_at(kernel, frame, 1), true);
-  move_add(&move, cpu_in(kernel, 0), cpu_in_at(kernel, frame, 0), true);
-  move_run(kernel, &move);
+  move_all(kernel, frame, 1, true);
 }
 
 bool CPU_NAME(cpu_rotate_bind)(nxk_kernel *kernel, nxk_fault *fault) {

@@ -129,9 +129,9 @@ static norm_forward forward_of(const nxk_kernel *kernel, const nxk_frame *frame,
       .n = n};
 }
 
-void CPU_NAME(cpu_rms_norm)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  float *rstd = cpu_out_at(kernel, frame, 1);
-  double epsilon = cpu_real(kernel, NX_rms_norm_epsilon);
+/* mean: where it goes; NULL: none is taken off. */
+static void norm_run(const nxk_kernel *kernel, const nxk_frame *frame, float *mean, float *rstd,
+                     double epsilon) {
   int64_t n_rows = cpu_rows(cpu_in(kernel, 0)), n_threads = kernel->device->n_threads;
 #pragma omp parallel num_threads(n_threads)
   {
@@ -141,30 +141,24 @@ void CPU_NAME(cpu_rms_norm)(const nxk_kernel *kernel, const nxk_frame *frame) {
     for (int64_t row = span.begin; row < span.end; row++) {
       norm_sums sums;
       norm_row x = row_open(&f, row, room, &sums);
-      rstd[row] = (float)nxk_rstd(sums.square, sums.square / (double)f.n, epsilon);
-      row_apply(&f, &x, row, 0, rstd[row]);
+      double n = (double)f.n, rest = 0;
+      if (mean) {
+        float about = (float)(sums.plain / n);
+        sums = row_sums(&x, f.n, about, NULL, NULL, NX_f32);
+        rest = sums.plain / n;
+        mean[row] = (float)((double)about + rest);
+      }
+      rstd[row] = (float)nxk_rstd(sums.square, sums.square / n - rest * rest, epsilon);
+      row_apply(&f, &x, row, mean ? mean[row] : 0, rstd[row]);
     }
   }
 }
 
+void CPU_NAME(cpu_rms_norm)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  norm_run(kernel, frame, NULL, cpu_out_at(kernel, frame, 1), cpu_real(kernel, NX_rms_norm_epsilon));
+}
+
 void CPU_NAME(cpu_layer_norm)(const nxk_kernel *kernel, const nxk_frame *frame) {
-  float *mean = cpu_out_at(kernel, frame, 1), *rstd = cpu_out_at(kernel, frame, 2);
-  double epsilon = cpu_real(kernel, NX_layer_norm_epsilon);
-  int64_t n_rows = cpu_rows(cpu_in(kernel, 0)), n_threads = kernel->device->n_threads;
-#pragma omp parallel num_threads(n_threads)
-  {
-    row_room rooms[2], room;
-    norm_forward f = forward_of(kernel, frame, rooms);
-    cpu_span span = cpu_share(n_rows, 1, omp_get_thread_num(), n_threads);
-    for (int64_t row = span.begin; row < span.end; row++) {
-      norm_sums sums;
-      norm_row x = row_open(&f, row, room, &sums);
-      float about = (float)(sums.plain / (double)f.n);
-      sums = row_sums(&x, f.n, about, NULL, NULL, NX_f32);
-      double rest = sums.plain / (double)f.n;
-      mean[row] = (float)((double)about + rest);
-      rstd[row] = (float)nxk_rstd(sums.square, sums.square / (double)f.n - rest * rest, epsilon);
-      row_apply(&f, &x, row, mean[row], rstd[row]);
-    }
-  }
+  norm_run(kernel, frame, cpu_out_at(kernel, frame, 1), cpu_out_at(kernel, frame, 2),
+           cpu_real(kernel, NX_layer_norm_epsilon));
 }
