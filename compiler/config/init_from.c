@@ -57,10 +57,18 @@ static const char *newest(const nxc_binding *binding, const char *folder) {
 
 /* -- comparing ------------------------------------------------------------------------------------------- */
 
+/* A window that is as long as the sequence is none. */
+static bool reaches_all(const nxc_settings *settings) {
+  const nxc_value *window = nxc_settings_value(settings, NX_SETTING_MODEL_SLIDING_WINDOW);
+  return window != NULL && window->kind == NXC_INT && nxc_has(settings, NX_SETTING_MODEL_SEQUENCE) &&
+         window->integer >= nxc_int(settings, NX_SETTING_MODEL_SEQUENCE);
+}
+
 /* What the model has where the setting itself says nothing. */
 static const nxc_value *effective(const comparison *c, nxc_setting_id id) {
-  static const nxc_value normalized = {.kind = NXC_BOOL, .boolean = true};
+  static const nxc_value normalized = {.kind = NXC_BOOL, .boolean = true}, none = {.kind = NXC_NULL};
   const nxc_settings *settings = c->binding->settings;
+  if (id == NX_SETTING_MODEL_SLIDING_WINDOW && reaches_all(settings)) return &none;
   bool biased =
       nxc_settings_known(settings, NX_SETTING_MODEL_BIAS) && nxc_flag(settings, NX_SETTING_MODEL_BIAS);
   if (biased && (id == NX_SETTING_MODEL_QKV_BIAS || id == NX_SETTING_MODEL_ATTENTION_OUTPUT_BIAS))

@@ -62,6 +62,10 @@ llama3|mistral|"sliding_window": 9, "max_position_embeddings": 48, "rope_paramet
 biases of the network alone|llama|"mlp_bias": true
 biases of all but attention's output|seed_oss|"attention_bias": true, "attention_out_bias": false, "mlp_bias": true
 biases of the network alone|gpt_neox|"attention_bias": false, "hidden_act": "gelu", "rotary_pct": 1.0
+scaled positions of a part|gpt_neox|"hidden_act": "relu2", "max_position_embeddings": 48, "rope_parameters": {"rope_type": "yarn", "factor": 4.0, "partial_rotary_factor": 0.7, $rope}
+quick gelu|llama|"hidden_act": "quick_gelu"
+no activation in a gate|qwen2|"hidden_act": "linear"
+silu by another name|gpt_neox|"hidden_act": "swish", "rotary_pct": 1.0
 windows of all layers|qwen3|"use_sliding_window": true, "sliding_window": 9, "max_window_layers": 0
 windows of the last layers|qwen3|"use_sliding_window": true, "sliding_window": 9, "max_window_layers": 3
 no layer left for a window|qwen2|"use_sliding_window": true, "sliding_window": 9, "max_window_layers": 7

@@ -36,6 +36,7 @@ LATENT = COMMON | {"intermediate_size": 48, "moe_intermediate_size": 24, "n_rout
 FAMILIES = {
     "llama": ("LlamaConfig", GATED),
     "llama_bias": ("LlamaConfig", GATED | {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}),
+    "llama_gelu": ("LlamaConfig", GATED | {"hidden_act": "gelu_pytorch_tanh"}),
     **{f"llama_{name}": ("LlamaConfig", GATED | {"rope_parameters": {"rope_theta": 500.0} | scaling})
        for name, scaling in ROPE.items()},
     "mistral": ("MistralConfig", GATED | {"sliding_window": 8, "head_dim": 16}),
@@ -90,6 +91,9 @@ FAMILIES = {
                             "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 0,
                             "eos_token_id": 0}),
     "gpt_neox": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "rotary_pct": 0.5}),
+    "gpt_neox_scaled": ("GPTNeoXConfig", COMMON | {
+        "intermediate_size": 64, "hidden_act": "relu2",
+        "rope_parameters": ROPE["llama3"] | {"rope_theta": 500.0, "partial_rotary_factor": 0.5}}),
     "gpt_neox_serial": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "use_parallel_residual": False}),
 }
 
