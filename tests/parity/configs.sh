@@ -66,6 +66,7 @@ scaled positions of a part|gpt_neox|"hidden_act": "relu2", "max_position_embeddi
 quick gelu|llama|"hidden_act": "quick_gelu"
 no activation in a gate|qwen2|"hidden_act": "linear"
 silu by another name|gpt_neox|"hidden_act": "swish", "rotary_pct": 1.0
+windows|phi3|"sliding_window": 9, "pad_token_id": 0
 windows of all layers|qwen3|"use_sliding_window": true, "sliding_window": 9, "max_window_layers": 0
 windows of the last layers|qwen3|"use_sliding_window": true, "sliding_window": 9, "max_window_layers": 3
 no layer left for a window|qwen2|"use_sliding_window": true, "sliding_window": 9, "max_window_layers": 7
