@@ -5,6 +5,7 @@
 #include "compiler/commands/diff.h"
 #include "compiler/commands/folders.h"
 #include "compiler/program/program.h"
+#include "compiler/render/render.h"
 #include "schema/plan.h"
 
 #include <jansson.h>
@@ -42,6 +43,18 @@ static const char *plan_from(nxc_arena *arena, const nx_plan *plan, uint32_t set
   return "";
 }
 
+static void tell(const nxc_diff *c, nxc_sink *sink) {
+  nxc_render render = nxc_options_render(c->options);
+  render.format = NXC_FORMAT_TEXT;
+  if (c->wrong == NULL) {
+    nxc_sink_print(sink, &render, stderr);
+    return;
+  }
+  json_t *findings = nxc_findings_to_json(sink);
+  json_array_extend(c->wrong, findings);
+  json_decref(findings);
+}
+
 static bool read_plan(nxc_diff *c, nxc_diff_side *s, const nxc_source *file) {
   nx_plan plan;
   nx_fault fault;
@@ -49,8 +62,10 @@ static bool read_plan(nxc_diff *c, nxc_diff_side *s, const nxc_source *file) {
   void *bytes = nxc_arena_alloc(c->arena, file->n_bytes);
   memcpy(bytes, file->text, file->n_bytes);
   if (!nx_plan_check(bytes, file->n_bytes, &plan, &fault)) {
-    fprintf(stderr, "nxcfg diff: %s is no valid plan: %s (byte %llu)\n", s->name, fault.text,
-            (unsigned long long)fault.offset);
+    nxc_sink *sink = nxc_sink_new(c->arena);
+    nxc_report(sink, "NX1500", NXC_SEVERITY_ERROR, (nxc_span){0}, "make the plan again",
+               "%s is no valid plan: %s (byte %llu)", s->name, fault.text, (unsigned long long)fault.offset);
+    tell(c, sink);
     return false;
   }
   for (uint32_t i = 0; i < plan.n[NX_SECTION_SETTINGS]; i++) {
@@ -84,9 +99,7 @@ static bool read_configuration(nxc_diff *c, nxc_diff_side *s) {
   if (c->options->warnings_are_errors) nxc_sink_warnings_are_errors(sink);
   bool good = nxc_compile_settings(c->arena, &request, sink, &s->compiled);
   if (!good) {
-    nxc_render render = nxc_options_render(c->options);
-    render.format = NXC_FORMAT_TEXT;
-    nxc_sink_print(sink, &render, stderr);
+    tell(c, sink);
     fprintf(stderr, "nxcfg diff: %s has errors, so its meaning is not known\n", s->name);
     return false;
   }
@@ -123,7 +136,12 @@ static void settle(pairs *p, int status) {
 static void compare_pair(pairs *p, nxc_diff_side a, nxc_diff_side b) {
   nxc_diff c = {.arena = p->arena, .options = p->options, .asked = p->asked, .sides = {a, b}};
   bool good = true;
+  if (p->format == NXC_DIFF_JSON) c.wrong = json_array();
   for (int i = 0; i < 2; i++) good = read_side(&c, &c.sides[i]) && good;
+  if (!good && c.wrong != NULL)
+    json_array_append_new(p->list,
+                          json_pack("{s:s, s:s, s:O}", "a", a.name, "b", b.name, "diagnostics", c.wrong));
+  json_decref(c.wrong);
   if (!good) {
     settle(p, NXC_EXIT_USAGE);
     return;

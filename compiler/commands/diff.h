@@ -23,6 +23,7 @@ typedef struct nxc_diff {
   const nxc_estimate_request *asked;
   nxc_diff_side sides[2];
   nxc_comparison found;
+  struct json_t *wrong; /* what is wrong with a side, where that is to be JSON; else it goes to stderr */
 } nxc_diff;
 
 typedef enum nxc_diff_format {

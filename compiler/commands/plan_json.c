@@ -59,11 +59,20 @@ static json_t *id_json(const nxc_plan_report *r) {
   return json_string(text);
 }
 
+static bool holds(const json_t *list, const json_t *wanted) {
+  size_t index;
+  const json_t *item;
+  json_array_foreach(list, index, item) if (json_equal(item, wanted)) return true;
+  return false;
+}
+
+/* An error of the configuration stands among the obstacles too, and is told once. */
 static json_t *findings_json(const nxc_plan_report *r) {
   json_t *findings = nxc_findings_to_json(r->sink), *obstacles = nxc_findings_to_json(r->obstacles);
   size_t index;
   json_t *finding;
   json_array_foreach(obstacles, index, finding) {
+    if (holds(findings, finding)) continue;
     json_object_set_new(finding, "severity", json_string("note"));
     json_array_append(findings, finding);
   }

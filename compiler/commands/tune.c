@@ -44,6 +44,14 @@ typedef struct job {
   bool varies[NXC_N_KNOBS];
 } job;
 
+static bool is_json(const job *j) {
+  return j->options.format_name != NULL && strcmp(j->options.format_name, "json") == 0;
+}
+
+static const char *file_name(const job *j) {
+  return j->options.files.n_items > 0 ? j->options.files.items[0] : "arguments";
+}
+
 static int complain(const char *what, const char *about) {
   fprintf(stderr, "nxcfg tune: %s%s (nxcfg tune --help)\n", what, about);
   return NXC_EXIT_USAGE;
@@ -69,18 +77,27 @@ static void clear_progress(void) {
 
 /* ---- the file ---- */
 
-/* False, with what is wrong on stderr, where there is nothing to tune. */
+static void print_obstacles(const job *j, nxc_sink *errors, nxc_sink *obstacles) {
+  const nxc_render render = nxc_options_render(&j->options);
+  if (is_json(j)) {
+    nxc_tune_print_obstacles(file_name(j), errors, obstacles, stdout);
+    return;
+  }
+  nxc_sink_print(errors, &render, stderr);
+  nxc_sink_print(obstacles, &render, stderr);
+}
+
+/* False, with what is wrong told, where there is nothing to tune. */
 static bool compile(job *j, nxc_compiled *compiled, nxc_assumed *assumed, nxc_training *training,
                     nxc_sink *sink) {
   nxc_sink *obstacles = nxc_sink_new(j->arena);
-  const nxc_render render = nxc_options_render(&j->options);
   nxc_estimate_compile(&j->estimate, &j->request, j->arena, sink, compiled, assumed);
   /* sizes that do not fit together are what a search is for; those that are unknown are not */
   if (compiled->settings != NULL && nxc_training_read_sizes(compiled->settings, obstacles, training))
     return true;
   bool other = compiled->settings != NULL && nxc_is_other_kind(compiled->settings);
-  if (nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0 && !other) nxc_sink_print(sink, &render, stderr);
-  nxc_sink_print(obstacles, &render, stderr);
+  bool tells = nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0 && !other;
+  print_obstacles(j, tells ? sink : nxc_sink_new(j->arena), obstacles);
   return false;
 }
 
@@ -129,7 +146,7 @@ static int report(const job *j, nxc_tune_report *r) {
     r->written = j->output;
     r->assuming = assumptions_for(j, r->assumed, result->best[0].text);
   }
-  if (strcmp(format, "json") == 0) nxc_tune_print_json(r, stdout);
+  if (is_json(j)) nxc_tune_print_json(r, stdout);
   else if (strcmp(format, "text") == 0) nxc_tune_print(r, stdout);
   else if (!found) nxc_tune_print(r, stderr); /* why there is none */
   else if (strcmp(format, "options") == 0) print_options(&result->best[0], j->arena);
@@ -171,11 +188,8 @@ static int tune(job *j) {
     return complain("there is no system ", j->estimate.system);
   nxc_tune(j->arena, &request, &result);
   if (request.progress != NULL) clear_progress();
-  nxc_tune_report r = {.arena = j->arena,
-                       .file = file ? file : "arguments",
-                       .assumed = &assumed,
-                       .request = &request,
-                       .result = &result};
+  nxc_tune_report r = {
+      .arena = j->arena, .file = file_name(j), .assumed = &assumed, .request = &request, .result = &result};
   return report(j, &r);
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/commands/tune_row.h"
 
 #include "compiler/commands/estimate.h"
+#include "compiler/render/render.h"
 
 #include <jansson.h>
 
@@ -70,6 +71,12 @@ static json_t *left_out_json(const nxc_tune_report *r) {
   return list;
 }
 
+static void print(json_t *object, FILE *out) {
+  json_dumpf(object, out, JSON_INDENT(2));
+  fputc('\n', out);
+  json_decref(object);
+}
+
 void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
   const nxc_tune_result *result = r->result;
   const nxc_tuned *first = result->n_best ? &result->best[0] : NULL;
@@ -93,7 +100,14 @@ void nxc_tune_print_json(const nxc_tune_report *r, FILE *out) {
                       result->own_refused ? json_null() : tuned_json(r, first, &result->own));
   json_object_set_new(object, "file_refused",
                       result->own_refused ? json_string(result->own_refused) : json_null());
-  json_dumpf(object, out, JSON_INDENT(2));
-  fputc('\n', out);
-  json_decref(object);
+  json_object_set_new(object, "diagnostics", nxc_findings_to_json(r->request->findings));
+  print(object, out);
+}
+
+void nxc_tune_print_obstacles(const char *file, const nxc_sink *errors, const nxc_sink *obstacles,
+                              FILE *out) {
+  json_t *list = nxc_findings_to_json(errors), *more = nxc_findings_to_json(obstacles);
+  json_array_extend(list, more);
+  json_decref(more);
+  print(json_pack("{s:s, s:o}", "file", file, "diagnostics", list), out);
 }

@@ -20,5 +20,7 @@ typedef struct nxc_tune_report {
 
 void nxc_tune_print(const nxc_tune_report *report, FILE *out);
 void nxc_tune_print_json(const nxc_tune_report *report, FILE *out);
+/* As JSON too: why there is nothing to tune. */
+void nxc_tune_print_obstacles(const char *file, const nxc_sink *errors, const nxc_sink *obstacles, FILE *out);
 
 #endif

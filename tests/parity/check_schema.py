@@ -42,9 +42,11 @@ REPORTS = {  # the schema of what a command prints, and arguments
              "tests/golden/estimate/unknown.yaml --assume none", "nofile.yaml",
              "tests/golden/estimate/model.yaml --machine tests/golden/estimate/machine.yaml"],
     "diff": ["conf/nxdt/quickstart.yaml conf/nxdt/pipeline.yaml", "conf/nx/quickstart.yaml conf/nx/quickstart.yaml",
-             "conf/nx/quickstart.yaml conf/nx/tied-pipeline.yaml --machine machines/h100.yaml"],
+             "conf/nx/quickstart.yaml conf/nx/tied-pipeline.yaml --machine machines/h100.yaml",
+             "nofile.yaml conf/nx/quickstart.yaml"],
     "tune": ["conf/nxdt/llama-7b.yaml --machine trn2", "conf/neox/zero.yml --machine a100-40gb --world-size 8 --top 3",
-             "conf/megatron/quickstart.sh --machine h100 --memory 1MB"],
+             "conf/megatron/quickstart.sh --machine h100 --memory 1MB",
+             "conf/nxdt/quickstart.yaml --machine trn2 --set trainer.devicess=2", "nofile.yaml --machine trn2"],
 }
 
 
