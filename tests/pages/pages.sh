@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The pages of `nxcfg plan --html` in headless Chromium, as TAP: 1280 and 400 pixels wide, light and dark, no text
-# overlaps another or is cut (probe.html), nothing is loaded. With SCREENSHOTS=1 pictures go to FOLDER. Skips without
-# Chromium.
+# overlaps another or is cut, nothing scrolls sideways (probe.html), nothing is loaded. With SCREENSHOTS=1 pictures go
+# to FOLDER. Skips without Chromium.
 # Usage: pages.sh NXCFG SOURCE_ROOT FOLDER
 . "$(dirname "$0")/../tap.sh"
 nxcfg=$(realpath "$1") here=$(realpath "$(dirname "$0")")
@@ -67,6 +67,11 @@ echo '<!DOCTYPE html><body><p style="position:absolute;top:90px">one</p><p style
   cat - "$here/probe.html" >"$work/wrong.html"
 browse 1 --dump-dom "file://$work/wrong.html" | grep -q '<title>PROBE .* wrong [1-9].*cut: a text.*overlap: '
 result 'the probe finds texts that overlap and texts that are cut' $?
+
+echo '<!DOCTYPE html><body><div style="overflow-x:auto;width:99px"><p style="width:999px">far</p></div>' |
+  cat - "$here/probe.html" >"$work/wrong.html"
+browse 1 --dump-dom "file://$work/wrong.html" | grep -q '<title>PROBE .* wrong 1: scrolls sideways: far<'
+result 'the probe finds what scrolls sideways' $?
 
 "$nxcfg" plan conf/nxdt/pipeline.yaml -o "$work/plan" >/dev/null && "$nxcfg" show "$work/plan" --svg "$work/plan.svg"
 { echo '<!DOCTYPE html><body><div class=scroll style="overflow:auto">'; cat "$work/plan.svg" "$here/probe.html"; } >"$work/svg.html"
