@@ -36,12 +36,13 @@ static const char usage[] =
 static void explain_rule(nxc_arena *arena, const nxc_rule_row *rule) {
   const char *where = rule->dialect ? " of " : rule->except ? " of all but " : "";
   const char *dialect = rule->dialect ? rule->dialect : rule->except ? rule->except : "";
-  printf("%s: rule%s%s, %s%s\n", rule->id, where, dialect,
-         rule->require ? nxc_severity_name(rule->severity) : "derives a setting",
-         rule->structural ? ", structural: no plan is made without it, even where it is allowed" : "");
+  printf("%s: rule%s%s, %s\n", rule->id, where, dialect,
+         rule->require ? nxc_severity_name(rule->severity) : "derives a setting");
   nxc_explain_paragraph("", nxc_message_readable(arena, rule->message));
   nxc_explain_paragraph("where: ", rule->when);
   nxc_explain_paragraph("demands: ", rule->require);
+  if (rule->structural)
+    nxc_explain_paragraph("structural: ", "no plan is made without it, even where it is allowed");
   if (rule->derive) {
     nxc_explain_paragraph("derives: ",
                     nxc_arena_printf(arena, "%s = %s", nxc_setting_rows[rule->derives].path, rule->derive));

@@ -51,6 +51,7 @@ if command -v script >/dev/null; then
   narrow "rules that lack something" "$nxcfg validate --notes ../validate/files/bits_unquoted.yaml"
   narrow "a difference" "$nxcfg diff ../../../conf/megatron/llama-405b.sh ../../../conf/megatron/quickstart.sh"
   narrow "a list of options" "$nxcfg explain trainer"
+  narrow "the head of every rule" "$nxcfg explain \$($nxcfg explain --names | grep '^NX') | grep '^NX'"
   narrow "what another system cannot say" "$nxcfg convert ../../../conf/nxdt/llama-7b.yaml --to megatron -o $work/narrow.sh"
 fi
 
