@@ -6,6 +6,7 @@
 #include "compiler/program/records/plateau.h"
 #include "compiler/program/records/read.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,8 +198,19 @@ static bool make_mesh(const nxc_settings *s, nxc_sink *sink, nxc_training *t) {
 
 /* ---- all ---- */
 
+/* Sizes are read where a rule is broken, too; but of heads without features nothing can be told. */
+static bool check_heads(const nxc_settings *s, nxc_sink *sink) {
+  int64_t heads = nxc_int(s, NX_SETTING_MODEL_HEADS), width = nxc_int(s, NX_SETTING_MODEL_HIDDEN);
+  if (nxc_int_or(s, NX_SETTING_MODEL_HEAD_DIM, width / heads) > 0) return true;
+  nxc_report(sink, "NX3003", NXC_SEVERITY_ERROR, nxc_settings_span(s, NX_SETTING_MODEL_HEADS),
+             "make them fewer",
+             "%" PRId64 " heads are more than the %" PRId64 " features of the model's width", heads, width);
+  return false;
+}
+
 static bool check_sizes(const nxc_settings *settings, nxc_sink *sink) {
-  return check_kind(settings, sink) && check_known(settings, sink) && check_counts(settings, sink);
+  return check_kind(settings, sink) && check_known(settings, sink) && check_counts(settings, sink) &&
+         check_heads(settings, sink);
 }
 
 static int compare_steps(const void *left, const void *right) {
