@@ -75,7 +75,13 @@ static bool has_other_part(const char *a, const char *b) {
   }
 }
 
-/* Of several that are as near the first; *edits and *alone tell of it. */
+static size_t common_length(const char *a, const char *b) {
+  size_t n = 0;
+  while (a[n] != '\0' && folded(a[n]) == folded(b[n])) n++;
+  return n;
+}
+
+/* Of several that are as near the one that begins as the word does, for longest; *edits and *alone tell of it. */
 static const char *find_nearest(const char *word, const char *const *names, size_t n_names, size_t *edits,
                                 bool *alone) {
   size_t n_word = strlen(word);
@@ -88,6 +94,7 @@ static const char *find_nearest(const char *word, const char *const *names, size
     if (n_edits > limit || has_other_part(word, names[i])) continue;
     if (nearest != NULL && n_edits == limit) {
       *alone = *alone && strcmp(nearest, names[i]) == 0;
+      if (common_length(word, names[i]) > common_length(word, nearest)) nearest = names[i];
       continue;
     }
     nearest = names[i];

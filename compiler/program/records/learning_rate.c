@@ -126,7 +126,10 @@ static void set_clock(nx_segment *fall, const schedule *of) {
 static void set_target(nx_segment *fall, const schedule *of) {
   fall->from = of->peak, fall->to = of->least;
   switch (of->row->target) {
-  case HALF: fall->towards = 2 * of->least - of->peak; return;
+  case HALF: /* from the minimum there is nowhere to fall, and the share of that is 0 / 0 */
+    if (of->peak <= of->least) fall->kind = NX_SEGMENT_CONSTANT;
+    fall->towards = 2 * of->least - of->peak;
+    return;
   case ZERO: fall->to = 0, fall->least = of->least; return;
   case FACTOR:
     fall->to = of->peak * of->factor;

@@ -3,6 +3,7 @@
 #include "compiler/config/front/xorl/front_xorl.h"
 
 #include "compiler/document/nodes.h"
+#include "compiler/document/repair.h"
 #include "compiler/settings/catalogue.h"
 #include "compiler/settings/programs.h"
 
@@ -42,9 +43,11 @@ static void report_unknown(nxc_document *document, const nxc_node *node, nxc_sin
   const char **names;
   size_t n_names = nxc_program_row_names(document->arena, document->program, &names);
   const char *nearest = nxc_nearest(node->key, names, n_names);
-  nxc_report(sink, "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(node),
-             nearest ? nxc_arena_printf(document->arena, "did you mean %s?", nearest) : NULL,
-             "unknown key %s; xorl's server refuses it", node->key);
+  bool certain = nearest != NULL && nxc_nearest_is_certain(node->key, names, n_names);
+  nxc_report_repair(sink, "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(node),
+                    nearest ? nxc_arena_printf(document->arena, "did you mean %s?", nearest) : NULL,
+                    nearest ? nxc_repair_key(document->arena, node, nearest, certain) : (nxc_repair){0},
+                    "unknown key %s; xorl's server refuses it", node->key);
 }
 
 static nxc_node *section_of(nxc_arena *arena, nxc_node *root, const char *option, nxc_span at) {
