@@ -81,7 +81,8 @@ static size_t common_length(const char *a, const char *b) {
   return n;
 }
 
-/* Of several that are as near the one that begins as the word does, for longest; *edits and *alone tell of it. */
+/* Of several that are as near the one that begins as the word does, for longest; *edits and *alone tell of
+ * it. */
 static const char *find_nearest(const char *word, const char *const *names, size_t n_names, size_t *edits,
                                 bool *alone) {
   size_t n_word = strlen(word);

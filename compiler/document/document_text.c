@@ -85,28 +85,50 @@ static uint32_t line_without_colon(nxc_span at) {
   return 0;
 }
 
+/* Where another indentation of one line would make YAML of the text the finding is about that line. */
+static nxc_repair repair_indentation(nxc_reader *reader, nxc_span *at, const char **message,
+                                     const char **fix) {
+  nxc_arena *arena = nxc_sink_arena(reader->sink);
+  const nxc_misindented line = nxc_misindented_line(at->source, at->line);
+  if (line.line == 0) return (nxc_repair){0};
+  *at = nxc_reader_span(reader, line.line - 1, line.is, 0);
+  *message = nxc_arena_printf(arena, "this line is indented by %zu, which fits no line around it", line.is);
+  *fix = nxc_arena_printf(arena, "indent it by %zu", line.indent);
+  size_t begin = at->source->line_start[line.line - 1],
+         fewer = line.is > line.indent ? line.is - line.indent : 0;
+  const nxc_edit edit = {at->source, begin, begin + fewer,
+                         nxc_arena_printf(arena, "%*s", (int)(line.indent + fewer - line.is), "")};
+  const nxc_repair repair = {&edit, 1, false};
+  return nxc_repair_copy(arena, &repair);
+}
+
 void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
                        nxc_span opened) {
   const char *message = problem ? problem : "this is not YAML", *fix = NULL;
+  uint32_t above = 0;
   for (size_t i = 0; i < sizeof syntax_texts / sizeof *syntax_texts; i++) {
     if (strncmp(message, syntax_texts[i].yaml, strlen(syntax_texts[i].yaml))) continue;
     message = syntax_texts[i].message;
     fix = syntax_texts[i].fix;
-    uint32_t above = i < N_LACK_COLONS ? line_without_colon(at) : 0;
+    above = i < N_LACK_COLONS ? line_without_colon(at) : 0;
     if (above > 0)
       fix = nxc_arena_printf(nxc_sink_arena(reader->sink),
                              "write key: value on line %u, which has no colon with a blank behind it", above);
     break;
   }
+  nxc_repair repair = {0};
   if (is_indented_by_tab(at)) {
     message = "this line is indented with a tab, which YAML does not take";
     fix = "indent with spaces";
+  } else if (above == 0) {
+    repair = repair_indentation(reader, &at, &message, &fix);
   }
   const nxc_remark remark = {opened, context};
   nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1001",
                                                .severity = NXC_SEVERITY_ERROR,
                                                .message = message,
                                                .fix = fix,
+                                               .repair = repair,
                                                .at = at,
                                                .remarks = &remark,
                                                .n_remarks = context ? 1 : 0});

@@ -29,6 +29,13 @@ void nxc_reader_warn(nxc_reader *reader, const char *id, nxc_span at, const char
 /* Reports libyaml's problem in our words; `context` may be NULL. */
 void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
                        nxc_span opened);
+/* The line at `line` or a few above it that keeps the text from being YAML by its indentation alone, what
+ * that is, and what would mend it; .line 0: there is none. */
+typedef struct nxc_misindented {
+  uint32_t line;
+  size_t is, indent;
+} nxc_misindented;
+nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t line);
 /* `length` 0: to the end of the line. */
 nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, size_t length);
 

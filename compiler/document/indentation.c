@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which line of a text that is not YAML is indented wrongly: the one of those above the place that libyaml
+ * gives up at with which the text would be YAML, were it indented as others are. */
+#include "compiler/document/reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+enum { BYTES_MAX = 1 << 15, INDENT_MAX = 64, LINES_MAX = 12, DELTA_MAX = 4, DEPTH_MAX = 64 };
+
+typedef struct line {
+  uint32_t number; /* 0: there is none */
+  size_t indent;
+  bool item, opens; /* begins with "- "; ends with the colon of a map or list below */
+} line;
+
+typedef struct search {
+  const nxc_source *source;
+  size_t n_with[INDENT_MAX]; /* lines that are indented so far */
+  char *text;
+} search;
+
+static line read_line(const nxc_source *source, uint32_t number) {
+  size_t n;
+  const char *text = nxc_source_line(source, number, &n);
+  line is = {.number = number};
+  while (is.indent < n && text[is.indent] == ' ') is.indent++;
+  for (size_t i = is.indent; i < n; i++)
+    if (text[i] == '#' && (i == 0 || text[i - 1] == ' ')) n = i;
+  while (n > is.indent && strchr(" \t\r", text[n - 1]) != NULL) n--;
+  if (n == is.indent || is.indent >= INDENT_MAX) return (line){0};
+  is.item = text[is.indent] == '-' && (is.indent + 1 == n || text[is.indent + 1] == ' ');
+  is.opens = text[n - 1] == ':';
+  return is;
+}
+
+static line neighbour(const nxc_source *source, uint32_t number, int step) {
+  line found = {0};
+  while (found.number == 0 && (step > 0 ? number < source->n_lines : number > 1))
+    found = read_line(source, number = step > 0 ? number + 1 : number - 1);
+  return found;
+}
+
+static bool is_yaml(const char *text, size_t n_bytes) {
+  yaml_parser_t parser;
+  if (!yaml_parser_initialize(&parser)) return false;
+  yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+  yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
+  bool good = true;
+  size_t depth = 0;
+  for (bool more = true; more && good;) {
+    yaml_event_t event;
+    if (!yaml_parser_parse(&parser, &event)) {
+      good = false;
+      break;
+    }
+    depth += event.type == YAML_MAPPING_START_EVENT || event.type == YAML_SEQUENCE_START_EVENT;
+    depth -= event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
+    good = depth <= DEPTH_MAX;
+    more = event.type != YAML_STREAM_END_EVENT;
+    yaml_event_delete(&event);
+  }
+  yaml_parser_delete(&parser);
+  return good;
+}
+
+/* What opens a map or list still holds the line below it. */
+static bool holds(const line *above, size_t indent, const line *below, size_t below_indent) {
+  return !above->opens || below->number == 0 || below_indent > indent ||
+         (below->item && below_indent == indent);
+}
+
+static bool would_mend(const search *in, const line *is, size_t indent) {
+  const nxc_source *source = in->source;
+  line above = neighbour(source, is->number, -1), below = neighbour(source, is->number, 1);
+  if (above.number > 0 && !holds(&above, above.indent, is, indent)) return false;
+  if (below.indent > is->indent && !holds(is, indent, &below, below.indent)) return false;
+  size_t begin = source->line_start[is->number - 1], end = begin + is->indent;
+  memcpy(in->text, source->text, begin);
+  memset(in->text + begin, ' ', indent);
+  memcpy(in->text + begin + indent, source->text + end, source->n_bytes - end);
+  return is_yaml(in->text, source->n_bytes - is->indent + indent);
+}
+
+static size_t apart(size_t a, size_t b) {
+  return a > b ? a - b : b - a;
+}
+
+/* The nearest indentation that others have and that mends the text; of two that are as near the more usual.
+ */
+static void try_line(const search *in, const line *is, nxc_misindented *best) {
+  for (size_t indent = 0; indent < INDENT_MAX; indent++) {
+    size_t delta = apart(indent, is->indent);
+    if (delta == 0 || delta > DELTA_MAX || in->n_with[indent] == 0) continue;
+    if (best->line > 0) {
+      size_t least = apart(best->indent, best->is);
+      if (delta > least || (delta == least && in->n_with[indent] <= in->n_with[best->indent])) continue;
+    }
+    if (would_mend(in, is, indent))
+      *best = (nxc_misindented){.line = is->number, .is = is->indent, .indent = indent};
+  }
+}
+
+nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t number) {
+  nxc_misindented best = {0};
+  if (source == NULL || source->n_bytes > BYTES_MAX || number == 0 || number > source->n_lines) return best;
+  search in = {.source = source, .text = malloc(source->n_bytes + INDENT_MAX)};
+  if (in.text == NULL) return best;
+  for (uint32_t i = 1; i <= source->n_lines; i++) {
+    line is = read_line(source, i);
+    if (is.number > 0) in.n_with[is.indent]++;
+  }
+  line is = read_line(source, number);
+  for (size_t i = 0; i < LINES_MAX; i++) {
+    if (is.number > 0) try_line(&in, &is, &best);
+    else if (i > 0) break;
+    is = neighbour(source, is.number > 0 ? is.number : number, -1);
+  }
+  free(in.text);
+  return best;
+}
