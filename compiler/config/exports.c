@@ -100,8 +100,8 @@ const nxc_export *nxc_exports(nxc_arena *arena, const nxc_compiled *compiled, si
       compiled->dialect ? nxc_front_find(arena, compiled->dialect->name, &version) : NULL;
   const char *launcher = front ? front->launcher : NULL;
   if (launcher != NULL && compiled->binding != NULL) add_launched(&l, compiled->binding, launcher);
-  if (launcher != NULL && compiled->settings != NULL) add_preset(&l, compiled);
   if (compiled->binding != NULL) add_options(&l, compiled->binding);
+  if (launcher != NULL && compiled->settings != NULL) add_preset(&l, compiled);
   for (size_t i = 0; i < l.n_items; i++) {
     const char *ambient = getenv(l.items[i].name);
     bool compared = ambient != NULL && !l.items[i].fixed && l.items[i].value != not_shown;

@@ -2,6 +2,7 @@
 #include "compiler/config/front/xorl/front_xorl.h"
 
 #include "compiler/document/nodes.h"
+#include "compiler/document/repair.h"
 #include "compiler/document/scalar.h"
 #include "compiler/config/front/arguments.h"
 
@@ -164,24 +165,36 @@ static const char *only_completion(const nxc_dialect *dialect, const char *name)
   return found;
 }
 
-/* Keys that argparse takes for longer ones are reported here and leave the tree. */
+static bool has_key(nxc_node *const *children, size_t n_children, const char *key) {
+  for (size_t i = 0; i < n_children; i++)
+    if (strcmp(children[i]->key, key) == 0) return true;
+  return false;
+}
+
+/* Keys that argparse takes for longer ones are reported here, and are those from here on. */
 static void check_keys(front *f, nxc_node *section) {
+  nxc_arena *arena = f->texts->arena;
   nxc_node **children = section->children;
   size_t n_children = section->n_children;
   section->children = NULL;
   section->n_children = 0;
   section->names = NULL;
   for (size_t i = 0; i < n_children; i++) {
-    const char *name = nxc_arena_printf(f->texts->arena, "%s.%s", section->key, children[i]->key);
+    nxc_node *child = children[i];
+    const char *name = nxc_arena_printf(arena, "%s.%s", section->key, child->key);
     const char *meant =
         nxc_option_find(f->dialect, name) == NULL ? only_completion(f->dialect, name) : NULL;
-    if (meant == NULL) {
-      nxc_node_append(f->texts->arena, section, children[i]);
-      continue;
+    const char *longer = meant ? strrchr(meant, '.') + 1 : NULL;
+    if (longer != NULL) {
+      nxc_report_repair(f->texts->sink, "NX7904", NXC_SEVERITY_ERROR, nxc_node_span(child),
+                        nxc_arena_printf(arena, "write %s", longer),
+                        nxc_repair_key(arena, child, longer, true),
+                        "%s is no option; xorl's parser silently takes it for %s", name, meant);
+      if (has_key(children, n_children, longer)) continue;
+      const nxc_value key = {.kind = NXC_STRING, .text = longer, .n_bytes = strlen(longer)};
+      nxc_node_set_key(child, &key, longer, child->key_at);
     }
-    nxc_report(f->texts->sink, "NX7904", NXC_SEVERITY_ERROR, nxc_node_span(children[i]),
-               nxc_arena_printf(f->texts->arena, "write %s", strrchr(meant, '.') + 1),
-               "%s is no option; xorl's parser silently takes it for %s", name, meant);
+    nxc_node_append(arena, section, child);
   }
 }
 

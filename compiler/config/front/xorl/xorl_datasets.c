@@ -2,6 +2,8 @@
 /* The entries of xorl's data.datasets and data.test_datasets, and lists that may not be empty. */
 #include "compiler/config/front/xorl/front_xorl.h"
 
+#include "compiler/document/repair.h"
+
 #include <string.h>
 
 /* -- datasets -------------------------------------------------------------------------------------------- */
@@ -46,8 +48,10 @@ static void check_entry_key(const entry *e, const nxc_node *child) {
   const char *nearest = row == NULL ? nxc_nearest(child->key, names, n_names) : NULL;
   const char *fix = row ? "leave it out, or read the file with --dialect xorl@later" : "leave it out";
   if (nearest != NULL) fix = nxc_arena_printf(arena, "did you mean %s?", nearest);
-  nxc_report(e->binding->sink, row ? "NX1320" : "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(child), fix,
-             "unknown key %s.%s%s", e->name, child->key, row ? " (a later version has it)" : "");
+  bool certain = nearest != NULL && nxc_nearest_is_certain(child->key, names, n_names);
+  nxc_report_repair(e->binding->sink, row ? "NX1320" : "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(child),
+                    fix, nearest ? nxc_repair_key(arena, child, nearest, certain) : (nxc_repair){0},
+                    "unknown key %s.%s%s", e->name, child->key, row ? " (a later version has it)" : "");
 }
 
 static bool is_one_of(const nxc_node *node, const char *const *words) {
