@@ -14,6 +14,7 @@ static void add_casts(const nxc_clock *c, nxc_passes *p, double inputs, double r
   double passes_s = c->traits.cast_passes * nxc_moved_s(c->device, 2);
   weights *= c->traits.casts_weights;
   p->forward.parts[NXC_SPENT_POINTWISE] += passes_s * (inputs + weights);
+  if (c->z->fp8_backward == 0) return;
   p->backward.parts[NXC_SPENT_POINTWISE] += passes_s * (results + weights);
 }
 
@@ -26,9 +27,10 @@ void nxc_add_weights(const nxc_clock *c, nxc_passes *p, const nxc_product *weigh
 }
 
 static void add_uncast(const nxc_clock *c, nxc_passes *p, double m, double n, double k, double count) {
-  const nxc_product forward = {m, n, k, count, 2, c->z->fp8 > 0, false};
-  const nxc_product input = {m, k, n, count, 2, c->z->fp8 > 0, false};
-  const nxc_product weight = {n, k, m, count, nxc_gradient_bytes(c), c->z->fp8 > 0, true};
+  const bool narrow = c->z->fp8 > 0;
+  const nxc_product forward = {m, n, k, count, 2, narrow, false};
+  const nxc_product input = {m, k, n, count, 2, narrow && c->z->fp8_backward >= 1, false};
+  const nxc_product weight = {n, k, m, count, nxc_gradient_bytes(c), narrow && c->z->fp8_backward >= 2, true};
   p->forward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &forward);
   p->backward.parts[NXC_SPENT_PRODUCTS] += nxc_product_s(c->device, &input);
   nxc_add_weights(c, p, &weight);

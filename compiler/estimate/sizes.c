@@ -121,7 +121,10 @@ static void read_precision(const nxc_precision *types, const nxc_settings *s, nx
   read_kept_bits(s, z);
   z->fp4 = nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp4");
   z->fp8 = z->fp4 > 0 || nxc_is(s, NX_SETTING_PRECISION_PRODUCTS, "fp8");
-  z->read_bytes = z->fp4 > 0 ? 0.5 + 1.0 / 16 : z->fp8 > 0 ? 1 : z->compute_bytes;
+  z->fp8_backward = nxc_is(s, NX_SETTING_PRECISION_FP8_BACKWARD, "none")     ? 0
+                    : nxc_is(s, NX_SETTING_PRECISION_FP8_BACKWARD, "inputs") ? 1
+                                                                             : 2;
+  z->read_bytes = z->fp8 == 0 || z->fp8_backward < 2 ? z->compute_bytes : z->fp4 > 0 ? 0.5 + 1.0 / 16 : 1;
   z->fp8_rows = z->fp8 > 0 && nxc_is(s, NX_SETTING_PRECISION_FP8_RECIPE, "rowwise");
   z->fp8_parameters = z->fp8 > 0 ? flag(s, NX_SETTING_PRECISION_FP8_PARAMETERS) : 0;
   z->loss_chunks = (double)nxc_int_or(s, NX_SETTING_LOSS_CHUNKS, 1);

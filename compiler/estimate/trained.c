@@ -3,6 +3,7 @@
 
 #include "compiler/program/records/optimizer.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- moments ---- */
@@ -81,6 +82,8 @@ static void add_module(const struct module *module, const nxc_sizes *z, double w
 static void adapt(const struct module *module, nxc_sizes *z) {
   nxc_adapters *a = &z->adapters;
   double ignored = 0;
+  if (module->in == HIDDEN) *(module->network ? &z->kept_network : &z->kept_stream) = 1;
+  if (module->in == WIDTH) z->kept_width = 1;
   add_module(module, z, z->ffn, z->tensor, 1, &a->dense_added, &a->dense_adapted);
   if (!module->network) {
     add_module(module, z, 0, z->tensor, 1, &a->mixture_added, &a->mixture_adapted);
@@ -159,7 +162,11 @@ void nxc_trained_read(const nxc_settings *s, nxc_sizes *z) {
       nxc_has(s, NX_SETTING_ALIGNMENT_REFERENCE_MODEL) && nxc_flag(s, NX_SETTING_ALIGNMENT_REFERENCE_MODEL)
           ? 2
           : 1;
+  z->kept_stream = z->kept_network = z->kept_width = z->adapter_rank == 0;
   if (z->adapter_rank == 0) return;
+  z->fp8_backward =
+      fmin(z->fp8_backward, 1); /* of frozen weights there are no gradients, and adapters read bf16 */
+  z->read_bytes = z->compute_bytes;
   read_base(s, z);
   read_adapters(s, z);
 }

@@ -235,6 +235,7 @@ static void test_narrow_inputs(void **unused) {
                {MODEL, "first product of the network", 1, 1},
                {MODEL, "result of the activation", 0.5, 0.28125},
                {MODEL, "input of the attention's norm", 1, 1},
+               {MODEL "precision.fp8_backward=inputs ", "result of the activation", 1, 1},
                {ROUTED, "input of the router", 1, 1},
                {ROUTED, "rows for experts", 0.5, 0.28125},
                {ROUTED, "first product of experts", 1, 1},
@@ -253,6 +254,35 @@ static void test_narrow_inputs(void **unused) {
     program_end(&narrow.c);
     program_end(&narrowest.c);
   }
+}
+
+/* A product with a frozen matrix keeps nothing of what it reads; one with an adapter does, in its own type.
+ */
+static void test_kept_for_adapters(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *modules, *line;
+    bool kept;
+  } lines[] = {{"", "input of the network", true},
+               {" lora.modules=[q_proj,v_proj]", "input of the query, key and value product", true},
+               {" lora.modules=[q_proj,v_proj]", "input of the network", false},
+               {" lora.modules=[q_proj,v_proj]", "result of the activation", false},
+               {" lora.modules=[q_proj,v_proj]", "first product of the network", true},
+               {" lora.modules=[up_proj]", "input of the network", true},
+               {" lora.modules=[down_proj]", "input of the query, key and value product", false},
+               {" lora.modules=[down_proj]", "result of the activation", true}};
+  static const char *const systems[] = {"megatron", "xorl", "nx", "nxdt"};
+  estimate plain = estimate_of("megatron", MODEL);
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+    for (size_t k = 0; k < sizeof systems / sizeof *systems; k++) {
+      char changes[2048];
+      snprintf(changes, sizeof changes, "%sprecision.products=fp8 lora.rank=8%s", MODEL, lines[i].modules);
+      estimate adapted = estimate_of(systems[k], changes);
+      double wanted = lines[i].kept ? line_of(&plain, lines[i].line) : 0;
+      near_to(lines[i].line, line_of(&adapted, lines[i].line), wanted, 1e-9);
+      program_end(&adapted.c);
+    }
+  program_end(&plain.c);
 }
 
 /* Megatron keeps the rows that experts read, once, and not what they make: a second expert of a token adds no
@@ -288,8 +318,8 @@ int main(void) {
       cmocka_unit_test(test_chunks),          cmocka_unit_test(test_undivided),
       cmocka_unit_test(test_second_products), cmocka_unit_test(test_reduced_once),
       cmocka_unit_test(test_separate),        cmocka_unit_test(test_offload),
-      cmocka_unit_test(test_narrow_inputs),   cmocka_unit_test(test_rows_of_experts),
-      cmocka_unit_test(test_latent),
+      cmocka_unit_test(test_narrow_inputs),   cmocka_unit_test(test_kept_for_adapters),
+      cmocka_unit_test(test_rows_of_experts), cmocka_unit_test(test_latent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,31 @@ static void test_fp8(void **unused) {
   program_end(&narrow.e.c);
 }
 
+/* Gradients of weights that are no products in fp8 take as long as in bf16, and what is cast has one layout.
+ */
+static void test_fp8_backward(void **unused) {
+  (void)unused;
+#define NARROW MODEL "mesh.world=1 precision.products=fp8 precision.fp8_backward="
+  timed wide = time_of("megatron", "h100", MODEL "mesh.world=1"),
+        all = time_of("megatron", "h100", NARROW "all"),
+        inputs = time_of("megatron", "h100", NARROW "inputs"),
+        none = time_of("megatron", "h100", NARROW "none");
+  const double *of_wide = wide.t.parts, *of_all = all.t.parts, *of_inputs = inputs.t.parts,
+               *of_none = none.t.parts;
+  double gained = of_wide[NXC_SPENT_PRODUCTS] - of_all[NXC_SPENT_PRODUCTS];
+  assert_true(of_inputs[NXC_SPENT_PRODUCTS] > of_all[NXC_SPENT_PRODUCTS] + 0.25 * gained);
+  assert_true(of_none[NXC_SPENT_PRODUCTS] > of_inputs[NXC_SPENT_PRODUCTS] + 0.25 * gained);
+  assert_true(of_none[NXC_SPENT_PRODUCTS] < of_wide[NXC_SPENT_PRODUCTS] - 0.25 * gained);
+  double casts = of_all[NXC_SPENT_POINTWISE] - of_wide[NXC_SPENT_POINTWISE];
+  assert_true(fabs(of_inputs[NXC_SPENT_POINTWISE] - of_wide[NXC_SPENT_POINTWISE] - 0.8 * casts) <
+              1e-6 * casts);
+  assert_true(of_none[NXC_SPENT_POINTWISE] < of_inputs[NXC_SPENT_POINTWISE]);
+  program_end(&wide.e.c);
+  program_end(&all.e.c);
+  program_end(&inputs.e.c);
+  program_end(&none.e.c);
+}
+
 /* PyTorch's FSDP casts weights in every pass, and reads each tensor once more; experts' rows are copied to
  * where their counts are multiples of 16 by Transformer Engine alone. */
 static void test_casts(void **unused) {
@@ -390,16 +415,27 @@ static void test_host_shapes(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gathers),         cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_tensor),          cmocka_unit_test(test_separate),
-      cmocka_unit_test(test_experts),         cmocka_unit_test(test_joined),
-      cmocka_unit_test(test_divided_experts), cmocka_unit_test(test_fp8),
-      cmocka_unit_test(test_offload),         cmocka_unit_test(test_casts),
-      cmocka_unit_test(test_fp8_rows),        cmocka_unit_test(test_capacity),
-      cmocka_unit_test(test_attention),       cmocka_unit_test(test_sparse),
-      cmocka_unit_test(test_predictions),     cmocka_unit_test(test_fp4),
-      cmocka_unit_test(test_hosts),           cmocka_unit_test(test_context),
-      cmocka_unit_test(test_host_shapes),     cmocka_unit_test(test_odd_heads),
+      cmocka_unit_test(test_gathers),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_tensor),
+      cmocka_unit_test(test_separate),
+      cmocka_unit_test(test_experts),
+      cmocka_unit_test(test_joined),
+      cmocka_unit_test(test_divided_experts),
+      cmocka_unit_test(test_fp8),
+      cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_fp8_backward),
+      cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_fp8_rows),
+      cmocka_unit_test(test_capacity),
+      cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_sparse),
+      cmocka_unit_test(test_predictions),
+      cmocka_unit_test(test_fp4),
+      cmocka_unit_test(test_hosts),
+      cmocka_unit_test(test_context),
+      cmocka_unit_test(test_host_shapes),
+      cmocka_unit_test(test_odd_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
