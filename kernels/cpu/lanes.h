@@ -58,6 +58,12 @@ static inline lanes lanes_scaled(lanes p, lanes x) {
   return _mm512_scalef_ps(p, x);
 }
 
+/* x; where it is beyond 1, or none, 1 with its sign. */
+static inline lanes lanes_small(lanes x) {
+  enum { NEARER_TO_0_SIGN_OF_FIRST = 0x2 };
+  return _mm512_range_ps(x, lanes_of(1), NEARER_TO_0_SIGN_OF_FIRST);
+}
+
 static inline lanes lanes_read_f32(const float *x) {
   return _mm512_loadu_ps(x);
 }
@@ -113,12 +119,17 @@ static inline lanes lanes_fraction(lanes x) {
   return x - _mm256_floor_ps(x);
 }
 
-/* 0 below 2^-126, NaN of NaN. */
+/* 0 below 2^-126, infinity from 2^128 on, whatever p is; NaN of NaN. */
 static inline lanes lanes_scaled(lanes p, lanes x) {
   __m256i n = _mm256_cvttps_epi32(_mm256_floor_ps(x));
   lanes y = (lanes)_mm256_add_epi32((__m256i)p, _mm256_slli_epi32(n, 23));
   y = _mm256_blendv_ps(y, x + lanes_of(INFINITY), _mm256_cmp_ps(x, lanes_of(128), _CMP_NLT_UQ));
   return _mm256_andnot_ps(_mm256_cmp_ps(x, lanes_of(-126), _CMP_LT_OQ), y);
+}
+
+/* What is beyond 1 here does lanes_scaled no harm. */
+static inline lanes lanes_small(lanes x) {
+  return x;
 }
 
 static inline lanes lanes_read_f32(const float *x) {
@@ -246,10 +257,11 @@ static inline lanes lanes_exp2(lanes x) {
   return lanes_scaled(lanes_power(lanes_fraction(x)), x);
 }
 
-/* e^x within 1.5 ulp, and so on as for 2^x. What rounding took from x log2(e) is added to its fraction. */
+/* e^x within 1.5 ulp, and so on as for 2^x. What rounding took from x log2(e) is added to its fraction; it is
+ * small but where the result is 0 or infinity. */
 static inline lanes lanes_exp(lanes x) {
   const lanes log2e = lanes_of(1.44269504F), rest = lanes_of(1.92596299e-8F);
-  lanes t = x * log2e, lost = x * rest + lanes_less(x, log2e, t);
+  lanes t = x * log2e, lost = lanes_small(x * rest + lanes_less(x, log2e, t));
   return lanes_scaled(lanes_power(lanes_fraction(t) + lost), t);
 }
 

@@ -64,6 +64,18 @@ static void test_exp(void **state) {
   assert_true(isnan(first_exp(NAN)) && isnan(first_exp2(NAN)));
 }
 
+/* However far beyond, as -1e30 is, which stands for minus infinity in masks. */
+static void test_exp_beyond(void **state) {
+  (void)state;
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += STRIDE) {
+    float x = vec_float((uint32_t)bits);
+    if (x > 89) assert_true(first_exp(x) == INFINITY);
+    if (x >= 128) assert_true(first_exp2(x) == INFINITY);
+    if (x < -104) assert_true(first_exp(x) == 0);
+    if (x < -150) assert_true(first_exp2(x) == 0);
+  }
+}
+
 static void test_erf(void **state) {
   (void)state;
   assert_true(worst(first_erf, erf, -INFINITY, INFINITY) < 1.1);
@@ -194,6 +206,7 @@ int main(void) {
 #endif
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exp),
+      cmocka_unit_test(test_exp_beyond),
       cmocka_unit_test(test_erf),
       cmocka_unit_test(test_tanh),
       cmocka_unit_test(test_log),
