@@ -171,7 +171,7 @@ static void large_check(const large_product *p, const void *c) {
              pattern(p->trans_b ? j * p->k + k : k * p->n + j, 2);
     double got = number_at(c, p->c_type, i * p->n + j), size = sum < 0 ? -sum : sum;
     double error = got < sum ? sum - got : got - sum;
-    if (error > (p->c_type == NX_bf16 ? 0.004 * size : 0) + 1e-3)
+    if (!(error <= (p->c_type == NX_bf16 ? 0.004 * size : 0) + 1e-3))
       fail_msg("%lld x %lld x %lld: [%lld,%lld] is %g, not %g", (long long)p->m, (long long)p->n,
                (long long)p->k, (long long)i, (long long)j, got, sum);
   }
