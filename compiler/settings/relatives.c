@@ -2,6 +2,7 @@
 #include "compiler/settings/relatives.h"
 
 #include "compiler/diagnostics/diagnostics.h"
+#include "compiler/hash.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -176,9 +177,47 @@ static size_t count_own(const nxc_relative *relative, const nxc_relative_given *
   return n;
 }
 
+/* Options that may be marks, by their hashes: most files have thousands of others, or none. */
+typedef struct may_mark {
+  uint64_t bits[1 << 10];
+} may_mark;
+
+static uint64_t *may_mark_place(may_mark *may, const char *option, size_t n_bytes, uint64_t *bit) {
+  uint64_t hash = nxc_hash_bytes(option, n_bytes);
+  *bit = UINT64_C(1) << (hash & 63);
+  return &may->bits[hash >> 6 & 1023];
+}
+
+static void may_mark_add(may_mark *may, const char *words) {
+  for (const char *at = words; *at != '\0'; at += strspn(at, " ")) {
+    uint64_t bit;
+    size_t n = strcspn(at, " ");
+    uint64_t *place = may_mark_place(may, at, n, &bit);
+    *place |= bit;
+    at += n;
+  }
+}
+
+static bool is_any_marked(const char *system, const nxc_relative_given *given, size_t n_given) {
+  may_mark may = {0};
+  bool marked = false;
+  for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++)
+    if (strcmp(relatives[i].system, system) == 0) may_mark_add(&may, relatives[i].marks);
+  for (size_t i = 0; i < N_SIGNS; i++) may_mark_add(&may, signs[i].option);
+  for (size_t i = 0; i < n_given && !marked; i++) {
+    uint64_t bit;
+    if ((*may_mark_place(&may, given[i].option, strlen(given[i].option), &bit) & bit) == 0) continue;
+    for (size_t k = 0; k < sizeof relatives / sizeof *relatives && !marked; k++)
+      marked = strcmp(relatives[k].system, system) == 0 &&
+               nxc_relative_is_marked(&relatives[k], given[i].option, given[i].word);
+  }
+  return marked;
+}
+
 const nxc_relative *nxc_relative_of_options(const char *system, const nxc_relative_given *given,
                                             size_t n_given) {
   const nxc_relative *found = NULL;
+  if (!is_any_marked(system, given, n_given)) return NULL;
   size_t most = 0;
   for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++) {
     size_t n = strcmp(relatives[i].system, system) == 0 ? count_own(&relatives[i], given, n_given) : 0;
@@ -275,9 +314,12 @@ const char *nxc_option_born(const char *system, const char *option) {
 }
 
 const nxc_past_option *nxc_past_option_find(const char *system, const char *option) {
-  for (size_t i = 0; i < sizeof past_options / sizeof *past_options; i++)
-    if (strcmp(past_options[i].system, system) == 0 && strcmp(past_options[i].option, option) == 0)
-      return &past_options[i];
+  for (size_t i = 0; i < sizeof past_options / sizeof *past_options; i++) {
+    const nxc_past_option *past = &past_options[i];
+    if (past->option[0] == option[0] && strcmp(past->option, option) == 0 &&
+        strcmp(past->system, system) == 0)
+      return past;
+  }
   return NULL;
 }
 
