@@ -179,21 +179,17 @@ static size_t count_own(const nxc_relative *relative, const nxc_relative_given *
 
 /* Options that may be marks, by their hashes: most files have thousands of others, or none. */
 typedef struct may_mark {
-  uint64_t bits[1 << 10];
+  bool has[1 << 14];
 } may_mark;
 
-static uint64_t *may_mark_place(may_mark *may, const char *option, size_t n_bytes, uint64_t *bit) {
-  uint64_t hash = nxc_hash_bytes(option, n_bytes);
-  *bit = UINT64_C(1) << (hash & 63);
-  return &may->bits[hash >> 6 & 1023];
+static bool *may_mark_at(may_mark *may, const char *option, size_t n_bytes) {
+  return &may->has[nxc_hash_bytes(option, n_bytes) % (sizeof may->has / sizeof *may->has)];
 }
 
 static void may_mark_add(may_mark *may, const char *words) {
   for (const char *at = words; *at != '\0'; at += strspn(at, " ")) {
-    uint64_t bit;
     size_t n = strcspn(at, " ");
-    uint64_t *place = may_mark_place(may, at, n, &bit);
-    *place |= bit;
+    *may_mark_at(may, at, n) = true;
     at += n;
   }
 }
@@ -205,8 +201,7 @@ static bool is_any_marked(const char *system, const nxc_relative_given *given, s
     if (strcmp(relatives[i].system, system) == 0) may_mark_add(&may, relatives[i].marks);
   for (size_t i = 0; i < N_SIGNS; i++) may_mark_add(&may, signs[i].option);
   for (size_t i = 0; i < n_given && !marked; i++) {
-    uint64_t bit;
-    if ((*may_mark_place(&may, given[i].option, strlen(given[i].option), &bit) & bit) == 0) continue;
+    if (!*may_mark_at(&may, given[i].option, strlen(given[i].option))) continue;
     for (size_t k = 0; k < sizeof relatives / sizeof *relatives && !marked; k++)
       marked = strcmp(relatives[k].system, system) == 0 &&
                nxc_relative_is_marked(&relatives[k], given[i].option, given[i].word);
