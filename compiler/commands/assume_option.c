@@ -2,6 +2,7 @@
 /* --assume SETTING=VALUE, which must be a setting and a value that it can have, model=NAME, and none. */
 #include "compiler/commands/estimate.h"
 #include "compiler/config/rules/assignment.h"
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/estimate/known.h"
 
 #include <string.h>

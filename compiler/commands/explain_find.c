@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/explain.h"
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/render/screen.h"
 
 #include <ctype.h>

@@ -2,6 +2,7 @@
 /* nxcfg: the table of its subcommands. */
 #include "compiler/commands/commands.h"
 #include "compiler/diagnostics/diagnostics.h"
+#include "compiler/diagnostics/nearest.h"
 
 #include <signal.h>
 #include <stdbool.h>

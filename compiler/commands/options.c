@@ -4,6 +4,7 @@
 
 #include "compiler/config/front/override.h"
 #include "compiler/config/write/write.h"
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/render/screen.h"
 
 #include <stdio.h>

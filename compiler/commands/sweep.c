@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/sweep.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/document.h"
 
 #include <errno.h>
@@ -85,7 +86,7 @@ static bool check_keys(const reader *r, const nxc_node *root) {
     const char *key = root->children[i]->key, *near = nxc_nearest(key, known, 4);
     bool good = false;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) good = good || strcmp(key, known[k]) == 0;
-    const char *fix = near ? nxc_arena_printf(r->arena, "did you mean %s?", near) : "remove it";
+    const char *fix = near ? nxc_did_you_mean(r->arena, "", near) : "remove it";
     if (!good) return refuse(r, root->children[i], nxc_arena_printf(r->arena, "a sweep has no %s", key), fix);
   }
   return true;

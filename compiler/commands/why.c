@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/commands/why.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/diagnostics/secret.h"
 #include "compiler/render/render.h"
 

@@ -2,6 +2,7 @@
 #include "compiler/config/command_line.h"
 
 #include "compiler/config/rules/assignment.h"
+#include "compiler/diagnostics/nearest.h"
 
 #include <string.h>
 
@@ -25,10 +26,8 @@ static nxc_span place_of_set(const setting *c, const char *assignment) {
 static bool report_no_setting(const setting *c, const char *path, nxc_span at) {
   const char **paths = nxc_arena_array(c->arena, NX_N_SETTINGS, sizeof *paths);
   for (size_t id = 0; id < NX_N_SETTINGS; id++) paths[id] = nxc_setting_path((nxc_setting_id)id);
-  const char *nearest = nxc_nearest(path, paths, NX_N_SETTINGS);
-  nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, at,
-             nearest ? nxc_arena_printf(c->arena, "did you mean nx:%s?", nearest) : NULL,
-             "there is no setting %s", path);
+  const char *fix = nxc_did_you_mean(c->arena, "nx:", nxc_nearest(path, paths, NX_N_SETTINGS));
+  nxc_report(c->sink, "NX1312", NXC_SEVERITY_ERROR, at, fix, "there is no setting %s", path);
   return false;
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/config/path_pattern.h"
 #include "compiler/config/write/write.h"
 #include "compiler/diagnostics/allow.h"
+#include "compiler/diagnostics/nearest.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -175,8 +176,7 @@ static void take_key(reading *r, const nxc_node *node, bool in_entry) {
     keys[i].take(r, node);
     return;
   }
-  const char *nearest = nxc_nearest(key, names, n_names);
-  complain(r, node, nearest ? nxc_arena_printf(r->arena, "did you mean %s?", nearest) : NULL,
+  complain(r, node, nxc_did_you_mean(r->arena, "", nxc_nearest(key, names, n_names)),
            "a project file has no key %s here", key);
 }
 

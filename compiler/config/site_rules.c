@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/site_rules.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/document.h"
 #include "compiler/expression/expression.h"
 #include "compiler/config/fronts.h"
@@ -91,8 +92,7 @@ static void check_field(reading *r, const nxc_node *field) {
     return;
   }
   const char *key = field->key ? field->key : "";
-  const char *nearest = nxc_nearest(key, names, n_names);
-  complain(r, nxc_node_span(field), nearest ? nxc_arena_printf(r->arena, "did you mean %s?", nearest) : NULL,
+  complain(r, nxc_node_span(field), nxc_did_you_mean(r->arena, "", nxc_nearest(key, names, n_names)),
            "there is no field %s", key);
 }
 
@@ -150,9 +150,7 @@ static const char *fix_of(const reading *r, const nxc_text_fault *fault) {
   const nxc_name *name = fault->name;
   if (name == NULL || name->kind == NXC_NAME_VALUE) return fault->fix;
   if (name->kind == NXC_NAME_OPTION && r->dialect == NULL) return "say whose option it is with dialect";
-  const char *nearest = nearest_name(r, name);
-  return nearest ? nxc_arena_printf(r->arena, "did you mean %s%s?", nxc_name_mark(name->kind), nearest)
-                 : NULL;
+  return nxc_did_you_mean(r->arena, nxc_name_mark(name->kind), nearest_name(r, name));
 }
 
 static void report_fault(void *context, const nxc_text_fault *fault) {

@@ -94,10 +94,4 @@ typedef struct nxc_render {
  * formats are one document over all files: render_document.h. */
 void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out);
 
-/* The nearest of `names` by edit distance, or NULL when none is near enough to be meant. */
-const char *nxc_nearest(const char *word, const char *const *names, size_t n_names);
-/* Whether the word is so near to its nearest name, and to no other, that nothing else can be meant: at most
- * two slips, and no digit differs. */
-bool nxc_nearest_is_certain(const char *word, const char *const *names, size_t n_names);
-
 #endif

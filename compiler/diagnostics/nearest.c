@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compiler/diagnostics/diagnostics.h"
+#include "compiler/diagnostics/nearest.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,48 +81,51 @@ static size_t common_length(const char *a, const char *b) {
   return n;
 }
 
-/* Of several that are as near the one that begins as the word does, for longest; *edits and *alone tell of
- * it. */
-static const char *find_nearest(const char *word, const char *const *names, size_t n_names, size_t *edits,
-                                bool *alone) {
+/* No digit differs: which of numbered names is meant nobody knows. */
+static bool same_digits(const char *a, const char *b) {
+  static const char digits[] = "0123456789";
+  for (;; a++, b++) {
+    a += strcspn(a, digits);
+    b += strcspn(b, digits);
+    if (*a != *b) return false;
+    if (*a == '\0') return true;
+  }
+}
+
+/* Of several that are as near the one that begins as the word does, for longest. A word of few letters is
+ * near to too many others. */
+nxc_near nxc_near_find(const char *word, const char *const *names, size_t n_names) {
+  enum { SHORT = 4, LONG = 6 };
   size_t n_word = strlen(word);
   size_t limit = n_word <= 3 ? 1 : n_word <= 6 ? 2 : n_word / 3 < 4 ? n_word / 3 : 4;
   const char *nearest = NULL;
+  bool alone = false;
   for (size_t i = 0; i < n_names; i++) {
     size_t n_name = strlen(names[i]);
     if ((n_name > n_word ? n_name - n_word : n_word - n_name) > limit) continue;
     size_t n_edits = distance(word, names[i], limit);
     if (n_edits > limit || has_other_part(word, names[i])) continue;
     if (nearest != NULL && n_edits == limit) {
-      *alone = *alone && strcmp(nearest, names[i]) == 0;
+      alone = alone && strcmp(nearest, names[i]) == 0;
       if (common_length(word, names[i]) > common_length(word, nearest)) nearest = names[i];
       continue;
     }
     nearest = names[i];
-    *edits = limit = n_edits;
-    *alone = true;
+    limit = n_edits;
+    alone = true;
   }
-  return nearest;
+  size_t slips = n_word >= LONG ? 2 : n_word >= SHORT ? 1 : 0;
+  return (nxc_near){nearest, alone && limit <= slips && same_digits(word, nearest)};
 }
 
 const char *nxc_nearest(const char *word, const char *const *names, size_t n_names) {
-  size_t edits;
-  bool alone;
-  return find_nearest(word, names, n_names, &edits, &alone);
+  return nxc_near_find(word, names, n_names).name;
 }
 
-/* A word of few letters is near to too many others. */
-bool nxc_nearest_is_certain(const char *word, const char *const *names, size_t n_names) {
-  enum { SHORT = 4, LONG = 6 };
-  size_t edits = 0, n_word = strlen(word);
-  bool alone = false;
-  const char *nearest = find_nearest(word, names, n_names, &edits, &alone), *digit = word;
-  if (nearest == NULL || !alone || edits > (n_word >= LONG ? 2 : n_word >= SHORT ? 1 : 0)) return false;
-  static const char digits[] = "0123456789";
-  for (;; digit++, nearest++) {
-    digit += strcspn(digit, digits);
-    nearest += strcspn(nearest, digits);
-    if (*digit != *nearest) return false;
-    if (*digit == '\0') return true;
-  }
+const char *nxc_did_you_mean(nxc_arena *arena, const char *prefix, const char *name) {
+  return name ? nxc_arena_printf(arena, "did you mean %s%s?", prefix, name) : NULL;
+}
+
+nxc_repair nxc_repair_misspelt(nxc_arena *arena, nxc_span at, const char *word, nxc_near near) {
+  return near.name ? nxc_repair_word(arena, at, word, near.name, near.certain) : (nxc_repair){0};
 }

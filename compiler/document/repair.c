@@ -16,6 +16,10 @@ nxc_repair nxc_repair_key(nxc_arena *arena, const nxc_node *node, const char *na
   return nxc_repair_word(arena, node->key_at, node->key, name, safe && !is_repeated(node));
 }
 
+nxc_repair nxc_repair_misspelt_key(nxc_arena *arena, const nxc_node *node, nxc_near near) {
+  return near.name ? nxc_repair_key(arena, node, near.name, near.certain) : (nxc_repair){0};
+}
+
 /* Whether the span is the scalar as it is written, and all of it. */
 static bool is_whole(const nxc_node *node) {
   if (node->kind != NXC_NODE_SCALAR || node->raw == NULL || node->at.source == NULL) return false;

@@ -7,10 +7,13 @@
 #ifndef NXC_CONFIG_REPAIR_H
 #define NXC_CONFIG_REPAIR_H
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/document.h"
 
 /* The last part of its key becomes `name`, where it is written in full. */
 nxc_repair nxc_repair_key(nxc_arena *arena, const nxc_node *node, const char *name, bool safe);
+/* The same of a key that is unknown; none where no name is near. */
+nxc_repair nxc_repair_misspelt_key(nxc_arena *arena, const nxc_node *node, nxc_near near);
 /* A scalar's text, quotes included, becomes `text`. */
 nxc_repair nxc_repair_value(nxc_arena *arena, const nxc_node *node, const char *text, bool safe);
 /* The same for a text: its quotes stay. */

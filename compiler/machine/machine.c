@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/machine/machine.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/document.h"
 #include "compiler/machine/names.h"
 
@@ -282,8 +283,10 @@ static void complain_unknown(reading *r, const nxc_node *node, const key *keys, 
   const char **names = nxc_arena_array(r->arena, n_keys, sizeof *names);
   for (size_t i = 0; i < n_keys; i++) names[i] = keys[i].name;
   const char *nearest = nxc_nearest(node->key, names, n_keys);
-  const char *hint = nearest ? nxc_arena_printf(r->arena, "; did you mean %s?", nearest) : "";
-  complain(r, node, nxc_arena_printf(r->arena, "is no key of a machine description%s", hint));
+  const char *hint = nxc_did_you_mean(r->arena, "", nearest);
+  complain(r, node,
+           nxc_arena_printf(r->arena, "is no key of a machine description%s%s", hint ? "; " : "",
+                            hint ? hint : ""));
 }
 
 static void read_keys(reading *r, const nxc_node *map, const key *keys, size_t n_keys) {

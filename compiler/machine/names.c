@@ -2,6 +2,7 @@
 #include "compiler/machine/names.h"
 
 #include "compiler/diagnostics/diagnostics.h"
+#include "compiler/diagnostics/nearest.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/program/weights.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "schema/regular.h"
 #include "schema/safetensors.h"
 

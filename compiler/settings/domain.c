@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/settings/domain.h"
 
+#include "compiler/diagnostics/nearest.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,14 +179,13 @@ static nxc_verdict judge_word(nxc_arena *arena, const nxc_domain *domain, const 
     if (strcmp(domain->values[i], word) == 0) return fits(value);
   for (size_t i = 0; i < domain->n_values; i++)
     words = nxc_arena_printf(arena, "%s%s%s", words, i ? ", " : "", domain->values[i]);
-  const char *nearest = nxc_nearest(word, domain->values, domain->n_values);
-  if (nearest == NULL) nearest = only_beginning(domain, word);
-  const char *fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
+  nxc_near near = nxc_near_find(word, domain->values, domain->n_values);
+  if (near.name == NULL) near.name = only_beginning(domain, word);
   return (nxc_verdict){.misfit = NXC_NOT_A_WORD,
                        .problem = nxc_arena_printf(arena, "must be one of %s", words),
-                       .fix = fix,
-                       .written = nearest,
-                       .certain = nxc_nearest_is_certain(word, domain->values, domain->n_values)};
+                       .fix = nxc_did_you_mean(arena, "", near.name),
+                       .written = near.name,
+                       .certain = near.certain};
 }
 
 static nxc_verdict judge_text(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,

@@ -2,6 +2,7 @@
 #include "compiler/settings/relatives.h"
 
 #include "compiler/diagnostics/diagnostics.h"
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/hash.h"
 
 #include <stddef.h>
@@ -339,7 +340,8 @@ const char *nxc_relative_nearest(nxc_arena *arena, const nxc_relative *relative,
   const char **names = nxc_arena_array(arena, n_room, sizeof *names);
   size_t n_names = add_names(arena, relative->marks, names);
   n_names += add_names(arena, relative->own, names + n_names);
-  return nxc_nearest_is_certain(option, names, n_names) ? nxc_nearest(option, names, n_names) : NULL;
+  nxc_near near = nxc_near_find(option, names, n_names);
+  return near.certain ? near.name : NULL;
 }
 
 const char *nxc_relative_word(const nxc_relative *relative, const char *option, const char *word) {

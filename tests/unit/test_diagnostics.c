@@ -356,24 +356,6 @@ static void test_project_allows(void **state) {
   assert_int_equal(nxc_sink_n_suppressed(f->sink), 1);
 }
 
-static void test_nearest(void **state) {
-  (void)state;
-  static const char *const names[] = {"learned_absolute", "rope", "num_layers", "zero1",
-                                      "tensor_model_parallel_size"};
-  assert_string_equal(nxc_nearest("rop", names, 5), "rope");
-  assert_string_equal(nxc_nearest("num_layer", names, 5), "num_layers");
-  assert_string_equal(nxc_nearest("num-layers", names, 5), "num_layers");
-  /* two letters swapped are one edit */
-  assert_string_equal(nxc_nearest("nmu_layers", names, 5), "num_layers");
-  assert_string_equal(nxc_nearest("Zero1", names, 5), "zero1");
-  assert_string_equal(nxc_nearest("tensor_model_paralel_sise", names, 5), "tensor_model_parallel_size");
-  assert_null(nxc_nearest("hidden_size", names, 5));
-  const char *const parts[] = {"train_batch_size"}; /* one part is another word */
-  assert_null(nxc_nearest("eval_batch_size", parts, 1));
-  assert_string_equal(nxc_nearest("tarin_batch_size", parts, 1), "train_batch_size");
-  assert_null(nxc_nearest("x", names, 5));
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
@@ -390,7 +372,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_unused_comments, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_project_allows, set_up, tear_down),
       cmocka_unit_test(test_ids),
-      cmocka_unit_test(test_nearest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "compiler/config/binding/dialect.h"
 #include "compiler/config/binding/dialect_words.h"
 #include "compiler/config/binding/key_patterns.h"
+#include "compiler/diagnostics/nearest.h"
 
 #include <string.h>
 
@@ -49,19 +50,13 @@ static size_t names_beside(nxc_binding *binding, const char *name, const char **
 }
 
 /* The nearest option or section beside this key; of two alike rather one that is not given. */
-static const char *nearest_beside(nxc_binding *binding, const char *name) {
+static nxc_near nearest_beside(nxc_binding *binding, const char *name) {
   const char **beside;
   size_t n_beside = names_beside(binding, name, &beside);
-  const char *nearest = nxc_nearest(nxc_name_last(name), beside, n_beside);
+  nxc_near near = nxc_near_find(nxc_name_last(name), beside, n_beside);
   int n_section = (int)(nxc_name_last(name) - name);
-  return nearest ? nxc_arena_printf(binding->arena, "%.*s%s", n_section, name, nearest) : NULL;
-}
-
-/* Whether nothing but that nearest name can be meant. */
-static bool is_certain(nxc_binding *binding, const char *name) {
-  const char **beside;
-  size_t n_beside = names_beside(binding, name, &beside);
-  return nxc_nearest_is_certain(nxc_name_last(name), beside, n_beside);
+  if (near.name != NULL) near.name = nxc_arena_printf(binding->arena, "%.*s%s", n_section, name, near.name);
+  return near;
 }
 
 /* An option that its row says this word is often written for. */
@@ -118,10 +113,9 @@ static void report(nxc_binding *binding, const nxc_node *node, nxc_severity seve
 /* What no option is near to. */
 static const char remove_it[] = "leave it out, or write the option that is meant";
 
-static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, const char *meant,
-                            bool certain) {
-  report_with(binding, node, NXC_SEVERITY_ERROR, nxc_arena_printf(binding->arena, "did you mean %s?", meant),
-              nxc_binding_rename(binding, node, name, meant, certain), name, "");
+static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, nxc_near meant) {
+  report_with(binding, node, NXC_SEVERITY_ERROR, nxc_did_you_mean(binding->arena, "", meant.name),
+              nxc_binding_rename(binding, node, name, meant.name, meant.certain), name, "");
 }
 
 /* All that a map holds may be read by interpolations although the map itself is not. */
@@ -160,19 +154,19 @@ static const char *take_for(nxc_binding *binding, const nxc_node *node, const ch
   return fresh && section && nxc_node_final(node)->kind == NXC_NODE_MAP ? meant : NULL;
 }
 
-/* The section that a map is meant for whose keys are mostly its options; NULL: none, or it is there. */
-static const char *misspelt_section(nxc_binding *binding, const nxc_node *map, const char *name) {
-  if (map->kind != NXC_NODE_MAP || map->n_children == 0) return NULL;
-  const char *meant = nearest_beside(binding, name);
-  if (meant == NULL || nxc_binding_is_given(binding, meant)) return NULL;
+/* The section that a map is meant for whose keys are mostly its options; none where it is there. */
+static nxc_near misspelt_section(nxc_binding *binding, const nxc_node *map, const char *name) {
+  nxc_near none = {0}, meant = {0};
+  if (map->kind == NXC_NODE_MAP && map->n_children > 0) meant = nearest_beside(binding, name);
+  if (meant.name == NULL || nxc_binding_is_given(binding, meant.name)) return none;
   size_t n_known = 0, first;
   for (size_t i = 0; i < map->n_children; i++) {
     if (map->children[i]->key == NULL) continue;
-    const char *inside = nxc_name_below(binding->arena, meant, map->children[i]->key);
+    const char *inside = nxc_name_below(binding->arena, meant.name, map->children[i]->key);
     n_known += nxc_option_find(binding->dialect, inside) != NULL ||
                nxc_dialect_section(binding->dialect, inside, &first) > first;
   }
-  return 2 * n_known > map->n_children ? meant : NULL;
+  return 2 * n_known > map->n_children ? meant : none;
 }
 
 /* Alike but for - and _. */
@@ -225,11 +219,11 @@ static bool is_perhaps_the_programs(unknown_key *key) {
 }
 
 static bool is_misspelt_section(unknown_key *key) {
-  const char *section =
-      key->suggests ? misspelt_section(key->binding, key->node, key->name) : NULL;
-  if (section == NULL) return false;
-  report_misspelt(key->binding, key->node, key->name, section, is_certain(key->binding, key->name));
-  key->section = take_for(key->binding, key->node, section);
+  nxc_near section = {0};
+  if (key->suggests) section = misspelt_section(key->binding, key->node, key->name);
+  if (section.name == NULL) return false;
+  report_misspelt(key->binding, key->node, key->name, section);
+  key->section = take_for(key->binding, key->node, section.name);
   return true;
 }
 
@@ -267,18 +261,18 @@ static bool find_foreign(const unknown_key *key, nxc_foreign_word *word) {
 /* Of several words another system's own is likelier than a word of this one that is only near. */
 static bool is_misspelt(unknown_key *key) {
   nxc_binding *binding = key->binding;
-  const char *meant = known_misspelling(binding->dialect, key->name);
-  const char *near = meant ? NULL : nearest_beside(binding, key->name);
+  nxc_near meant = {known_misspelling(binding->dialect, key->name), true};
+  bool known = meant.name != NULL;
+  if (!known) meant = nearest_beside(binding, key->name);
+  if (meant.name == NULL) return false;
   nxc_foreign_word word = {0};
-  if (near != NULL && strpbrk(key->name, "-_") != NULL && !same_folded(near, key->name) &&
+  if (!known && strpbrk(key->name, "-_") != NULL && !same_folded(meant.name, key->name) &&
       find_foreign(key, &word) && word.here != NULL) {
     key->section = report_foreign(binding, key->node, key->name, NXC_SEVERITY_ERROR, &word);
     return true;
   }
-  if (meant == NULL) meant = near;
-  if (meant == NULL) return false;
-  report_misspelt(binding, key->node, key->name, meant, near == NULL || is_certain(binding, key->name));
-  key->section = take_for(binding, key->node, meant);
+  report_misspelt(binding, key->node, key->name, meant);
+  key->section = take_for(binding, key->node, meant.name);
   return true;
 }
 
@@ -305,7 +299,7 @@ static bool is_misspelt_of_a_fork(unknown_key *key) {
   const nxc_relative *relative = key->binding->relative;
   const char *own = relative ? nxc_relative_nearest(key->binding->arena, relative, key->name) : NULL;
   if (own == NULL) return false;
-  report_misspelt(key->binding, key->node, key->name, own, true);
+  report_misspelt(key->binding, key->node, key->name, (nxc_near){own, true});
   return true;
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/config/front/arguments.h"
 #include "compiler/config/front/argument_values.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 #include "compiler/settings/domain.h"
@@ -370,14 +371,11 @@ void nxc_arguments_report_unknown(nxc_arguments *to, const char *program) {
     bool is_short = strlen(node->key) < 2; /* -o */
     if (is_short || nxc_program_row_has(to->program, node->key)) continue;
     if (nxc_program_row_has_any(to->program)) continue;
-    const char *nearest = nxc_nearest(node->key, names, n_names);
-    nxc_repair repair = {0};
-    if (nearest != NULL)
-      repair = nxc_repair_word(to->arena, nxc_node_span(node), node->key, nearest,
-                               nxc_nearest_is_certain(node->key, names, n_names));
-    nxc_report_repair(to->sink, nearest ? "NX1301" : "NX1302",
-                      nearest ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING, nxc_node_span(node),
-                      nearest ? nxc_arena_printf(to->arena, "did you mean --%s?", nearest) : NULL, repair,
+    nxc_near near = nxc_near_find(node->key, names, n_names);
+    nxc_report_repair(to->sink, near.name ? "NX1301" : "NX1302",
+                      near.name ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING, nxc_node_span(node),
+                      nxc_did_you_mean(to->arena, "--", near.name),
+                      nxc_repair_misspelt(to->arena, nxc_node_span(node), node->key, near),
                       "%s has no option --%s that is known here", program, node->key);
   }
 }

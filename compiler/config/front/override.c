@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/override.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/buffer.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
@@ -271,7 +272,7 @@ static bool report_absent(const override *o) {
   const char *nearest = known ? NULL : nearest_key(o), *rest = o->source->text + o->key_at;
   const char *fix = nxc_arena_printf(arena, "write +%s to add it", rest);
   if (nearest) fix = nxc_arena_printf(arena, "did you mean %s? To add the key write +%s", nearest, rest);
-  if (o->action == DELETE) fix = nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : NULL;
+  if (o->action == DELETE) fix = nxc_did_you_mean(arena, "", nearest);
   nxc_report(o->sink, "NX1026", NXC_SEVERITY_ERROR, key_span(o), fix, "the file has no %s%s", o->key,
              known ? ", although it is an option" : "");
   return false;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/scalar.h"
 #include "compiler/config/interpolation/interpolate_machine.h"
@@ -102,9 +103,8 @@ static bool take_step(nxc_evaluator *m, nxc_node **node, const char *step) {
                                       in->n_children, step));
   const char **names = nxc_arena_array(m->arena, in->n_children, sizeof *names);
   for (size_t i = 0; i < in->n_children; i++) names[i] = in->children[i]->key;
-  const char *nearest = nxc_nearest(step, names, in->n_children);
   return fail_step(m, "NX1215", *node,
-                   nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL,
+                   nxc_did_you_mean(m->arena, "", nxc_nearest(step, names, in->n_children)),
                    nxc_arena_printf(m->arena, "%s has no key %s", path, step));
 }
 

@@ -3,6 +3,8 @@
  * reference met on the way can be resolved first. */
 #include "compiler/config/interpolation/interpolate_machine.h"
 
+#include "compiler/diagnostics/nearest.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -70,7 +72,7 @@ static const char *place_name(nxc_evaluator *m, const nxc_node *node) {
 enum { SUGGEST_KEYS_MAX = 1000, SUGGEST_BYTES_MAX = 100 };
 
 static nxc_step report_absent(nxc_evaluator *m, const nxc_node *in, token at) {
-  const char *word = nxc_arena_strndup(m->arena, at.text, at.n_bytes), *nearest = NULL;
+  const char *word = nxc_arena_strndup(m->arena, at.text, at.n_bytes);
   bool suggests = at.n_bytes < SUGGEST_BYTES_MAX && in->n_children < SUGGEST_KEYS_MAX;
   const char *names[SUGGEST_KEYS_MAX];
   size_t n = 0;
@@ -82,17 +84,14 @@ static nxc_step report_absent(nxc_evaluator *m, const nxc_node *in, token at) {
                               "references cannot reach the key %s of %s: it is no text, but of type %s", word,
                               place_name(m, in), nxc_kind_name(child->key_value.kind));
   }
-  if (suggests) nearest = nxc_nearest(word, names, n);
-  const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest)
-                            : "give that key, or write the value itself";
+  nxc_near near = suggests ? nxc_near_find(word, names, n) : (nxc_near){0};
+  const char *fix = nxc_did_you_mean(m->arena, "", near.name);
   const char *section = nxc_node_path(m->arena, in);
   const char *path = *section ? nxc_arena_printf(m->arena, "%s.%s", section, word) : word;
   const char *message = nxc_arena_printf(m->arena, "%s has no key %s", place_name(m, in), word);
   nxc_repair repair = {0};
-  if (nearest != NULL && m->n_frames > 0)
-    repair = nxc_repair_word(m->arena, nxc_machine_place(m), word, nearest,
-                             nxc_nearest_is_certain(word, names, n));
-  return nxc_machine_miss(m, path, fix, repair, message);
+  if (m->n_frames > 0) repair = nxc_repair_misspelt(m->arena, nxc_machine_place(m), word, near);
+  return nxc_machine_miss(m, path, fix ? fix : "give that key, or write the value itself", repair, message);
 }
 
 /* One token down from `in`, a list or a map. *child is NULL where a lenient walk finds nothing. */

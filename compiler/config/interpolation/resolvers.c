@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/buffer.h"
 #include "compiler/document/integer.h"
 #include "compiler/document/scalar.h"
@@ -217,8 +218,8 @@ static nxc_step report_unknown(nxc_evaluator *m, const char *name) {
   size_t n = 0;
   for (size_t i = 0; i < N_RESOLVERS; i++)
     if (m->options->probes || !(resolvers[i].flags & NXC_RESOLVER_PROBE)) names[n++] = resolvers[i].name;
-  const char *nearest = strlen(name) < 60 ? nxc_nearest(name, names, n) : NULL;
-  const char *fix = nearest ? nxc_arena_printf(m->arena, "did you mean %s?", nearest) : NULL;
+  const char *fix = NULL;
+  if (strlen(name) < 60) fix = nxc_did_you_mean(m->arena, "", nxc_nearest(name, names, n));
   if (strcmp(name, "env") == 0) fix = "write oc.env";
   if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
       strlen(name)) /* as in a shell: ${NAME:-default} */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/rules/presets.h"
 
+#include "compiler/diagnostics/nearest.h"
+
 #include <string.h>
 
 const nxc_preset_row *nxc_preset_find(const nxc_dialect *dialect, const char *spelling) {
@@ -20,7 +22,7 @@ static bool report_unknown(nxc_arena *arena, nxc_settings *settings, const nxc_d
   for (size_t i = 0; i < nxc_n_presets; i++) names[i] = nxc_presets[i].name;
   const char *nearest = nxc_nearest(spelling, names, nxc_n_presets);
   nxc_report(sink, "NX1318", NXC_SEVERITY_ERROR, nxc_settings_span(settings, NX_SETTING_PRECISION_PRESET),
-             nearest ? nxc_arena_printf(arena, "did you mean %s?", nearest) : "name another, or none",
+             nearest ? nxc_did_you_mean(arena, "", nearest) : "name another, or none",
              "%s has no precision preset %s", dialect->name, spelling);
   return false;
 }

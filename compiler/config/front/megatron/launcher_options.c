@@ -3,6 +3,8 @@
  * whose plugins may have more. */
 #include "compiler/config/front/megatron/front_megatron.h"
 
+#include "compiler/diagnostics/nearest.h"
+
 #include <string.h>
 
 /* With hyphens; torchrun takes _ for - in all of them, and the beginning of one. */
@@ -231,9 +233,8 @@ static void check_torchrun(nxc_arguments *to, const nxc_launch_word *word) {
   for (char *c = name; c != NULL && *c != '\0'; c++)
     if (*c == '_') *c = '-';
   if (name == NULL || is_option(of_torchrun, N_OF_TORCHRUN, name)) return;
-  const char *nearest = nxc_nearest(name, of_torchrun, N_OF_TORCHRUN);
-  const char *fix = nearest ? nxc_arena_printf(to->arena, "did you mean --%s?", nearest)
-                            : "leave it out, or write it behind the program";
+  const char *fix = nxc_did_you_mean(to->arena, "--", nxc_nearest(name, of_torchrun, N_OF_TORCHRUN));
+  if (fix == NULL) fix = "leave it out, or write it behind the program";
   nxc_report(to->sink, "NX5924", NXC_SEVERITY_ERROR, word->at, fix, "torchrun has no option %.*s",
              (int)strcspn(word->text, "="), word->text);
 }
@@ -242,10 +243,10 @@ static void check_torchrun(nxc_arguments *to, const nxc_launch_word *word) {
 static void check_slurm(nxc_arguments *to, const nxc_launch_word *word) {
   const char *name = name_of(to, word);
   if (name == NULL || is_option(of_slurm, N_OF_SLURM, name)) return;
-  if (!nxc_nearest_is_certain(name, of_slurm, N_OF_SLURM)) return;
-  const char *fix =
-      nxc_arena_printf(to->arena, "did you mean --%s?", nxc_nearest(name, of_slurm, N_OF_SLURM));
-  nxc_report(to->sink, "NX5926", NXC_SEVERITY_WARNING, word->at, fix, "Slurm has no option --%s", name);
+  nxc_near near = nxc_near_find(name, of_slurm, N_OF_SLURM);
+  if (!near.certain) return;
+  nxc_report(to->sink, "NX5926", NXC_SEVERITY_WARNING, word->at, nxc_did_you_mean(to->arena, "--", near.name),
+             "Slurm has no option --%s", name);
 }
 
 static bool is_srun(const char *word) {

@@ -3,6 +3,7 @@
 
 #include "compiler/config/front/arguments.h"
 #include "compiler/config/front/lenient.h"
+#include "compiler/diagnostics/nearest.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that start a program, kept with what the variables are then. */
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/names.h"
 #include "compiler/config/front/shell/shell.h"
 #include "compiler/settings/programs.h"
@@ -218,16 +219,14 @@ static void report_undefined(nxc_shell *s) {
       names = nxc_arena_grow(s->arena, names, n_names, sizeof *names);
       names[n_names++] = s->name_list[k];
     }
-    const char *nearest = nxc_nearest(name, names, n_names);
-    if (nearest == NULL) continue;
+    nxc_near near = nxc_near_find(name, names, n_names);
+    if (near.name == NULL) continue;
     s->script->misspelt = s->script->misspelt || s->pending[i]->array;
     nxc_span at = nxc_shell_place(s, s->pending[i]->at, strlen(name) + 1), inside = at;
     bool braces = at.source != NULL && at.source->text[nxc_span_offset(at, false) + 1] == '{';
     if (braces) inside.length++;
-    nxc_report_repair(s->sink, "NX5918", NXC_SEVERITY_ERROR, at,
-                      nxc_arena_printf(s->arena, "did you mean %s?", nearest),
-                      nxc_repair_word(s->arena, inside, name, nearest,
-                                      nxc_nearest_is_certain(name, names, n_names)),
+    nxc_report_repair(s->sink, "NX5918", NXC_SEVERITY_ERROR, at, nxc_did_you_mean(s->arena, "", near.name),
+                      nxc_repair_misspelt(s->arena, inside, name, near),
                       "nothing gives %s a value, and it stands in a launch", name);
   }
 }

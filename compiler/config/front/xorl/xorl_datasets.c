@@ -2,6 +2,7 @@
 /* The entries of xorl's data.datasets and data.test_datasets, and lists that may not be empty. */
 #include "compiler/config/front/xorl/front_xorl.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/repair.h"
 
 #include <string.h>
@@ -45,13 +46,12 @@ static void check_entry_key(const entry *e, const nxc_node *child) {
   for (size_t i = 0; i < dialect->n_options && n_names < 64; i++)
     if (strncmp(dialect->options[i].name, section, strlen(section)) == 0)
       names[n_names++] = dialect->options[i].name + strlen(section);
-  const char *nearest = row == NULL ? nxc_nearest(child->key, names, n_names) : NULL;
+  nxc_near near = row == NULL ? nxc_near_find(child->key, names, n_names) : (nxc_near){0};
   const char *fix = row ? "leave it out, or read the file with --dialect xorl@later" : "leave it out";
-  if (nearest != NULL) fix = nxc_arena_printf(arena, "did you mean %s?", nearest);
-  bool certain = nearest != NULL && nxc_nearest_is_certain(child->key, names, n_names);
+  if (near.name != NULL) fix = nxc_did_you_mean(arena, "", near.name);
   nxc_report_repair(e->binding->sink, row ? "NX1320" : "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(child),
-                    fix, nearest ? nxc_repair_key(arena, child, nearest, certain) : (nxc_repair){0},
-                    "unknown key %s.%s%s", e->name, child->key, row ? " (a later version has it)" : "");
+                    fix, nxc_repair_misspelt_key(arena, child, near), "unknown key %s.%s%s", e->name,
+                    child->key, row ? " (a later version has it)" : "");
 }
 
 static bool is_one_of(const nxc_node *node, const char *const *words) {

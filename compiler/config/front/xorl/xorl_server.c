@@ -2,6 +2,7 @@
 /* Files of xorl's server: the options of a training without their sections, and some of the server's own. */
 #include "compiler/config/front/xorl/front_xorl.h"
 
+#include "compiler/diagnostics/nearest.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/repair.h"
 #include "compiler/settings/catalogue.h"
@@ -42,11 +43,10 @@ static const nxc_option_row *shared_option(const nxc_dialect *dialect, const cha
 static void report_unknown(nxc_document *document, const nxc_node *node, nxc_sink *sink) {
   const char **names;
   size_t n_names = nxc_program_row_names(document->arena, document->program, &names);
-  const char *nearest = nxc_nearest(node->key, names, n_names);
-  bool certain = nearest != NULL && nxc_nearest_is_certain(node->key, names, n_names);
+  nxc_near near = nxc_near_find(node->key, names, n_names);
   nxc_report_repair(sink, "NX1301", NXC_SEVERITY_ERROR, nxc_node_span(node),
-                    nearest ? nxc_arena_printf(document->arena, "did you mean %s?", nearest) : NULL,
-                    nearest ? nxc_repair_key(document->arena, node, nearest, certain) : (nxc_repair){0},
+                    nxc_did_you_mean(document->arena, "", near.name),
+                    nxc_repair_misspelt_key(document->arena, node, near),
                     "unknown key %s; xorl's server refuses it", node->key);
 }
 
