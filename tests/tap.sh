@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # TAP, for test scripts; sourced.
 n=0 any_failed=0
+unset COLUMNS # what is printed would be as wide
 
 result() { # NAME STATUS [TEXT]: 0 is good; otherwise the end of TEXT, for people, says why it is not
   n=$((n + 1))

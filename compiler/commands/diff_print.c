@@ -78,13 +78,13 @@ static void print_estimates(const nxc_diff *c) {
 
 /* One for both, where it is the same; each by itself, where a line is too short for both. */
 static void print_sources(const nxc_diff *c, const char *a, const char *b) {
-  enum { COLUMNS = NXC_SCREEN_COLUMNS, INDENT = 6 };
+  enum { INDENT = 6 };
   static const char first[] = "     (", second[] = "      -> ";
   const char *last = nxc_arena_printf(c->arena, "%s)", b);
   const char *both = strcmp(a, b) == 0 ? last : nxc_arena_printf(c->arena, "%s -> %s", a, last);
-  bool fits = both == last || INDENT + strlen(both) <= COLUMNS;
-  if (!fits) nxc_print_paragraph(stdout, COLUMNS, INDENT, first, a);
-  nxc_print_paragraph(stdout, COLUMNS, INDENT, fits ? first : second, fits ? both : last);
+  bool fits = both == last || INDENT + strlen(both) <= (size_t)nxc_screen_columns(stdout);
+  if (!fits) nxc_print_paragraph(stdout, INDENT, first, a);
+  nxc_print_paragraph(stdout, INDENT, fits ? first : second, fits ? both : last);
 }
 
 static void print_text(const nxc_diff *c) {

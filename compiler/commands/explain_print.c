@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMNS = NXC_SCREEN_COLUMNS, INDENT = 4 };
+enum { INDENT = 4 };
 
-/* A paragraph of words, filled to COLUMNS. */
+/* A paragraph of words. */
 void nxc_explain_paragraph(const char *label, const char *text) {
   char indented[120];
   snprintf(indented, sizeof indented, "  %s", label);
-  nxc_print_paragraph(stdout, COLUMNS, INDENT, indented, text);
+  nxc_print_paragraph(stdout, INDENT, indented, text);
 }
 
 /* What the system decides itself, where no option of it says it. */

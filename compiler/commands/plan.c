@@ -247,7 +247,7 @@ static bool write_gathered(const job *j, json_t *pages) {
 static void print_program(const nxc_document *document, size_t at) {
   printf("%sprogram %zu of %zu, at line %u (--launch %zu)\n", at ? "\n" : "", at + 1, document->n_launches,
          document->launches[at].line, at + 1);
-  nxc_print_paragraph(stdout, NXC_SCREEN_COLUMNS, 2, "its own: ", document->launches_differ[at]);
+  nxc_print_paragraph(stdout, 2, "its own: ", document->launches_differ[at]);
 }
 
 static int plan_each(const job *j, const wish *wished) {

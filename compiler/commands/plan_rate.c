@@ -3,6 +3,7 @@
 
 #include "compiler/commands/output.h"
 #include "compiler/program/records/training.h"
+#include "compiler/render/screen.h"
 #include "compiler/show/plan_dump.h"
 
 #include <stdio.h>
@@ -37,10 +38,11 @@ static int64_t next_shown(const nxc_training *t, int64_t step, int64_t every) {
 static void print(const nxc_training *t, FILE *out) {
   int64_t n_steps = t->rate.max_steps, every = n_steps > N_LINES ? (n_steps + N_LINES - 1) / N_LINES : 1;
   double top = most(t);
+  int room = nxc_screen_columns(out) - 24, bar = room < BAR ? room : BAR;
   fprintf(out, "%10s  learning rate\n", "step");
   for (int64_t step = 0; step < n_steps; step = next_shown(t, step, every)) {
     double value = nxc_training_rate_at(t, step);
-    int n = top > 0 ? (int)(value / top * BAR + 0.5) : 0;
+    int n = top > 0 ? (int)(value / top * bar + 0.5) : 0;
     fprintf(out, "%10lld  %-12.6g%.*s\n", (long long)step + 1, value, n,
             "########################################");
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plan prints first: one screen of what matters, in lines of 80 columns. */
+/* What plan prints first: one screen of what matters, in lines of 60 columns and more. */
 #include "compiler/commands/plan_report.h"
 #include "compiler/commands/summary.h"
 #include "compiler/compare/beyond.h"
@@ -10,12 +10,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LABEL = 9, LONGEST_VALUE = 48, LONGEST_LIST = 240, BAR = 28 };
+enum { LABEL = 9, LONGEST_VALUE = 48, LONGEST_LIST = 240 };
 
 static const double GIB = 1073741824.0;
 
 static void paragraph(const nxc_plan_report *r, const char *label, const char *text, FILE *out) {
-  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, LABEL, nxc_arena_printf(r->arena, "%-*s", LABEL, label), text);
+  nxc_print_paragraph(out, LABEL, nxc_arena_printf(r->arena, "%-*s", LABEL, label), text);
 }
 
 /* ---- the training
@@ -102,14 +102,30 @@ static void print_training(const nxc_plan_report *r, FILE *out) {
 
 enum { N_COLUMNS = 2 };
 
+/* Of a row of the table: its name, and each of its numbers without unit. */
+static int name_width(FILE *out) {
+  return nxc_screen_columns(out) < 70 ? 32 : 36;
+}
+
+static int number_width(FILE *out) {
+  return nxc_screen_columns(out) < 70 ? 8 : 11;
+}
+
+/* Behind what stands before it, in the rest of the line. */
+static void print_share(FILE *out, double share) {
+  enum { MOST = 28, BEFORE = 42 };
+  int columns = nxc_screen_columns(out) - BEFORE;
+  nxc_print_bar(out, columns < 0 ? 0 : columns > MOST ? MOST : columns, share);
+}
+
 static void print_row(const char *name, const nxc_column columns[N_COLUMNS], const double bytes[N_COLUMNS],
                       FILE *out) {
   if (bytes[0] <= 0 && bytes[1] <= 0) return;
-  fprintf(out, "  %-36s", name);
+  fprintf(out, "  %-*s", name_width(out), name);
   for (int i = 0; i < N_COLUMNS; i++) {
     if (columns[i].whose == NULL) continue;
-    if (bytes[i] > 0) fprintf(out, " %11.3f GiB", bytes[i] / GIB);
-    else fprintf(out, " %15s", "-");
+    if (bytes[i] > 0) fprintf(out, " %*.3f GiB", number_width(out), bytes[i] / GIB);
+    else fprintf(out, " %*s", number_width(out) + 4, "-");
   }
   putc('\n', out);
 }
@@ -119,7 +135,7 @@ static void print_memory_bar(const nxc_plan_report *r, const nxc_column *column,
   if (column->whose == NULL || e->limit_bytes == 0) return;
   double share = column->total / (double)e->limit_bytes;
   fprintf(out, "  %-8.8s ", column->whose);
-  nxc_print_bar(out, BAR, share);
+  print_share(out, share);
   fprintf(out, " %.0f %% of %.4g GiB%s\n", 100 * share, (double)e->limit_bytes / GIB,
           share <= 1                                               ? ""
           : column->total - column->held <= (double)e->limit_bytes ? ": may not fit"
@@ -152,9 +168,9 @@ static void print_stages(const nxc_own_estimate *own, FILE *out) {
 
 static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_COLUMNS], FILE *out) {
   double bytes[N_COLUMNS];
-  fprintf(out, "%-38s", "memory of the rank that needs most");
+  fprintf(out, "%-*s", name_width(out) + 2, "memory of the rank that needs most");
   for (int i = 0; i < N_COLUMNS; i++)
-    if (columns[i].whose != NULL) fprintf(out, " %15s", columns[i].whose);
+    if (columns[i].whose != NULL) fprintf(out, " %*s", number_width(out) + 4, columns[i].whose);
   putc('\n', out);
   for (int part = 0; part < NXC_N_MEMORY_PARTS; part++) {
     for (int i = 0; i < N_COLUMNS; i++) bytes[i] = columns[i].parts[part];
@@ -175,7 +191,7 @@ static void print_memory(const nxc_plan_report *r, const nxc_column columns[N_CO
 static void print_spent(const char *name, double seconds, double step_s, FILE *out) {
   if (seconds < 5e-3 * step_s) return; /* --format json has all */
   fprintf(out, "  %-18s %9.*f s %5.1f %%  ", name, nxc_decimals(seconds), seconds, 100 * seconds / step_s);
-  nxc_print_bar(out, BAR, seconds / step_s);
+  print_share(out, seconds / step_s);
   putc('\n', out);
 }
 
@@ -208,17 +224,17 @@ static void print_whole(const nxc_plan_report *r, const nxc_column *column, FILE
   double tokens = (double)nxc_batch_samples_before(&t->batch, steps) * (double)t->model.sequence;
   double seconds = tokens / column->tokens_per_s;
   double hours = seconds / 3600 * t->layout.world;
-  fprintf(out, "  training   %s, %s tokens, ", show_duration(r->arena, seconds),
-          nxc_in_words(r->arena, tokens));
-  fprintf(out, "%s device-hours\n", nxc_in_words(r->arena, hours));
+  const char *spent = nxc_arena_printf(r->arena, "%s, %s tokens, ", show_duration(r->arena, seconds),
+                                       nxc_in_words(r->arena, tokens));
+  nxc_print_paragraph(out, 4, "  training   ",
+                      nxc_arena_printf(r->arena, "%s%s device-hours", spent, nxc_in_words(r->arena, hours)));
 }
 
 static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE *out) {
   const nxc_estimate *e = r->estimate;
   if (!column->timed) return;
   nxc_print_paragraph(
-      out, NXC_SCREEN_COLUMNS, 2, "",
-      nxc_arena_printf(r->arena, "time of a step of %s on %s", column->whose, e->machine->name));
+      out, 2, "", nxc_arena_printf(r->arena, "time of a step of %s on %s", column->whose, e->machine->name));
   if (e->forecast_made) {
     for (int class = 0; class < NXC_N_COSTS; class ++)
       print_spent(nxc_cost_names[class], e->forecast.class_s[class], column->step_s, out);
@@ -227,8 +243,11 @@ static void print_time(const nxc_plan_report *r, const nxc_column *column, FILE 
     for (int part = 0; part < NXC_N_SPENT; part++)
       print_spent(nxc_spent_names[part], e->own.time.parts[part], column->step_s, out);
   }
-  fprintf(out, "  %-18s %9.*f s, %.0f tokens/s, %.1f %% of the peak (MFU)\n", "in all",
-          nxc_decimals(column->step_s), column->step_s, column->tokens_per_s, 100 * column->utilisation);
+  nxc_print_paragraph(
+      out, 4,
+      nxc_arena_printf(r->arena, "  %-18s %9.*f s, ", "in all", nxc_decimals(column->step_s), column->step_s),
+      nxc_arena_printf(r->arena, "%.0f tokens/s, %.1f %% of the peak (MFU)", column->tokens_per_s,
+                       100 * column->utilisation));
   fprintf(out, "  of a rank  %.0f tokens/s, ", column->tokens_per_s / ranks_of(r));
   nxc_print_quantity(out, column->flops_per_s, "FLOP/s of the model\n");
   print_whole(r, column, out);
@@ -288,8 +307,7 @@ static void print_section(const nxc_plan_report *r, const char *section, FILE *o
     value = nxc_screen_shortened(r->arena, value, LONGEST_VALUE);
     text = nxc_arena_printf(r->arena, "%s%s%s %s", text, *text ? ", " : "", dot ? dot + 1 : path, value);
   }
-  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL,
-                      nxc_arena_printf(r->arena, "  %-10s ", n ? section : "beside"), text);
+  nxc_print_paragraph(out, 4 + LABEL, nxc_arena_printf(r->arena, "  %-10s ", n ? section : "beside"), text);
 }
 
 /* "a = 1, b = 2": given options that change the training, and that no setting follows. "" for none; behind
@@ -318,7 +336,8 @@ static bool begins_section(nxc_setting_id id, size_t n) {
 static void print_settings(const nxc_plan_report *r, FILE *out) {
   size_t n_set = 0;
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) n_set += is_set(r, id);
-  fprintf(out, "further settings that are not defaults: %zu (--all lists each with its source)\n", n_set);
+  nxc_print_paragraph(out, 2, "further settings that are not defaults: ",
+                      nxc_arena_printf(r->arena, "%zu (--all lists each with its source)", n_set));
   for (nxc_setting_id id = 0; id < NX_N_SETTINGS; id++) {
     const char *path = nxc_setting_path(id), *dot = strchr(path, '.');
     if (dot == NULL) continue;
@@ -327,7 +346,7 @@ static void print_settings(const nxc_plan_report *r, FILE *out) {
   }
   print_section(r, "", out);
   const char *unfollowed = list_unfollowed(r, LONGEST_LIST);
-  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, 4 + LABEL, "  unfollowed ", unfollowed);
+  nxc_print_paragraph(out, 4 + LABEL, "  unfollowed ", unfollowed);
 }
 
 /* ---- the end

@@ -2,6 +2,7 @@
 #include "compiler/commands/tally.h"
 
 #include "compiler/edit/fixes.h"
+#include "compiler/render/screen.h"
 #include "compiler/settings/catalogue.h"
 
 #include <stdio.h>
@@ -70,6 +71,8 @@ void nxc_tally_print_statistics(const nxc_tally *tally) {
     const char *title = diagnostic ? diagnostic->title
                         : rule     ? nxc_message_readable(tally->arena, rule->message)
                                    : "";
-    printf("%7zu  %-7s  %-7s  %s\n", kind->n_findings, kind->id, nxc_severity_name(kind->severity), title);
+    const char *label = nxc_arena_printf(tally->arena, "%7zu  %-7s  %-7s  ", kind->n_findings, kind->id,
+                                         nxc_severity_name(kind->severity));
+    nxc_print_filled(stdout, 27, label, 0, title, "");
   }
 }

@@ -37,7 +37,7 @@ static size_t find_losses(const nxc_tune_report *r, const nxc_tuned *best, const
 
 /* ---- for people ---- */
 
-enum { COLUMNS = NXC_SCREEN_COLUMNS, REASONS_SHOWN = 3, LEAST_OF_FILE = 24 };
+enum { REASONS_SHOWN = 3, LEAST_OF_FILE = 24 };
 
 static const char *show_stages(const nxc_tune_report *r, const nxc_layout *l) {
   if (l->n_chunks == l->pipeline) return nxc_arena_printf(r->arena, "%u", l->pipeline);
@@ -105,7 +105,7 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
   for (size_t i = 0; i < n; i++) {
     const char *longer = nxc_arena_printf(r->arena, "%s%s %s %.1f %%", line, i ? "," : ":", losses[i].part,
                                           100 * losses[i].share);
-    if (strlen(longer) <= COLUMNS) line = longer;
+    if (strlen(longer) <= (size_t)nxc_screen_columns(out)) line = longer;
   }
   fprintf(out, "%s\n", line);
   if (r->request->memory_bytes > 0 && t->memory_bytes > r->request->memory_bytes)
@@ -114,7 +114,7 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
 
 /* In lines of a screen, each behind the first two columns in. */
 static void print_words(FILE *out, const char *label, const char *text) {
-  nxc_print_paragraph(out, COLUMNS, 2, label, text);
+  nxc_print_paragraph(out, 2, label, text);
 }
 
 static void print_elsewhere(const nxc_tune_result *result, FILE *out) {
@@ -175,7 +175,8 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
   uint32_t world = r->request->training->layout.world;
   const char *where = nxc_arena_printf(r->arena, " on %s, %u rank%s", r->request->machine->name, world,
                                        world == 1 ? "" : "s");
-  size_t left = COLUMNS > strlen(where) + LEAST_OF_FILE ? COLUMNS - strlen(where) : LEAST_OF_FILE;
+  size_t columns = (size_t)nxc_screen_columns(out);
+  size_t left = columns > strlen(where) + LEAST_OF_FILE ? columns - strlen(where) : LEAST_OF_FILE;
   const char *file = nxc_screen_shortened(r->arena, r->file, left);
   print_words(out, "", nxc_arena_printf(r->arena, "%s%s", file, where));
   double size = nxc_space_size(&result->space);

@@ -30,7 +30,8 @@ static const char bold[] = "\033[1m", plain[] = "\033[0m";
 
 /* Characters of a line that are shown, behind a number of `width` digits: a screen's line is not broken. */
 static size_t room_for(int width, FILE *out) {
-  return isatty(fileno(out)) ? (size_t)(NXC_SCREEN_COLUMNS - width - (int)strlen(" | ")) : SHOWN_CHARACTERS;
+  return isatty(fileno(out)) ? (size_t)(nxc_screen_columns(out) - width - (int)strlen(" | "))
+                             : SHOWN_CHARACTERS;
 }
 
 /* Prints the characters [first, end) of a line. */

@@ -8,7 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+int nxc_screen_columns(FILE *out) {
+  enum { USUAL = 80, LEAST = 40, MOST = 1000 };
+  struct winsize size;
+  const char *told = getenv("COLUMNS");
+  long n = told ? strtol(told, NULL, 10) : 0;
+  if (n <= 0 && ioctl(fileno(out), TIOCGWINSZ, &size) == 0) n = size.ws_col;
+  return n <= 0 ? USUAL : n < LEAST ? LEAST : n > MOST ? MOST : (int)n;
+}
 
 /* Columns of UTF-8 text: bytes that begin a character. */
 static int columns_of(const char *text, size_t n_bytes) {
@@ -27,7 +37,10 @@ const char *nxc_screen_shortened(nxc_arena *arena, const char *text, size_t most
 }
 
 /* Words behind what ends at `column` already. */
-static void fill(FILE *out, int columns, int column, int indent, const char *text) {
+static void fill(FILE *out, int column, int indent, const char *text) {
+  enum { READABLE = 100 };
+  int columns = nxc_screen_columns(out);
+  if (columns > READABLE) columns = READABLE;
   for (bool first = true; *text != '\0'; first = false) {
     size_t n_bytes = strcspn(text, " ");
     int width = columns_of(text, n_bytes);
@@ -41,10 +54,10 @@ static void fill(FILE *out, int columns, int column, int indent, const char *tex
   putc('\n', out);
 }
 
-void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, const char *text) {
+void nxc_print_paragraph(FILE *out, int indent, const char *label, const char *text) {
   if (text == NULL || *text == '\0') return;
   fputs(label, out);
-  fill(out, columns, columns_of(label, strlen(label)), indent, text);
+  fill(out, columns_of(label, strlen(label)), indent, text);
 }
 
 void nxc_print_filled(FILE *out, int indent, const char *label, size_t n_unseen, const char *text,
@@ -54,7 +67,7 @@ void nxc_print_filled(FILE *out, int indent, const char *label, size_t n_unseen,
     return;
   }
   fputs(label, out);
-  fill(out, NXC_SCREEN_COLUMNS, columns_of(label, strlen(label)) - (int)n_unseen, indent, text);
+  fill(out, columns_of(label, strlen(label)) - (int)n_unseen, indent, text);
   fputs(end, out);
 }
 
@@ -79,13 +92,13 @@ static char *join(char *text, const char *more, size_t n_more) {
 }
 
 typedef struct paragraph {
-  char label[NXC_SCREEN_COLUMNS];
+  char label[80];
   int indent;
   char *text; /* NULL: nothing is gathered */
 } paragraph;
 
 static void flush_paragraph(FILE *out, paragraph *p) {
-  nxc_print_paragraph(out, NXC_SCREEN_COLUMNS, p->indent, p->label, p->text);
+  nxc_print_paragraph(out, p->indent, p->label, p->text);
   free(p->text);
   *p = (paragraph){0};
 }

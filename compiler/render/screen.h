@@ -7,18 +7,19 @@
 
 #include <stdio.h>
 
-enum { NXC_SCREEN_COLUMNS = 80 };
+/* How wide the screen of `out` is: as COLUMNS says, else as its terminal does; of a file or a pipe 80. */
+int nxc_screen_columns(FILE *out);
 
 /* In at most `most` bytes: a path keeps its end. */
 const char *nxc_screen_shortened(nxc_arena *arena, const char *text, size_t most);
-/* `label`, then the words of `text`, in lines of at most `columns` where no word is longer; lines behind the
- * first begin at column `indent`. */
-void nxc_print_paragraph(FILE *out, int columns, int indent, const char *label, const char *text);
+/* `label`, then the words of `text`, in lines that the screen has room for, where no word is longer, and that
+ * are not too long to be read; lines behind the first begin at column `indent`. */
+void nxc_print_paragraph(FILE *out, int indent, const char *label, const char *text);
 /* The same, filled where `out` is a screen; elsewhere one line as it is, for programs. `n_unseen` bytes of
  * the label are colours, and `end` what ends them. */
 void nxc_print_filled(FILE *out, int indent, const char *label, size_t n_unseen, const char *text,
                       const char *end);
-/* A help text, within NXC_SCREEN_COLUMNS: its prose is filled, and so is what an option means, in the column
+/* A help text: its prose is filled, and so is what an option means, in the column
  * where it begins. */
 void nxc_print_usage(FILE *out, const char *text);
 /* Decimals that give a number three digits, or all that it has before the point: 1.10, 14.0, 1234. */
