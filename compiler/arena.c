@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,9 +56,13 @@ void nxc_arena_free(nxc_arena *arena) {
   free(arena);
 }
 
+static size_t round_up(size_t n_bytes) {
+  return (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
 void *nxc_arena_alloc(nxc_arena *arena, size_t n_bytes) {
   if (n_bytes > SIZE_MAX / 4) require(NULL);
-  n_bytes = (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  n_bytes = round_up(n_bytes);
   if (arena->last == NULL || arena->last->capacity - arena->last->used < n_bytes) add_block(arena, n_bytes);
   void *memory = arena->last->bytes + arena->last->used;
   arena->last->used += n_bytes;
@@ -70,9 +75,19 @@ void *nxc_arena_array(nxc_arena *arena, size_t n_items, size_t item_bytes) {
   return nxc_arena_alloc(arena, n_bytes);
 }
 
+/* What was allocated last grows where it lies. */
+static bool extend(nxc_arena *arena, const void *items, size_t n_bytes) {
+  block *last = arena->last;
+  size_t n_rounded = round_up(n_bytes), begin = last->used - n_rounded;
+  if (last->used < n_rounded || items != last->bytes + begin) return false;
+  if (last->capacity - last->used < n_rounded) return false;
+  nxc_arena_alloc(arena, round_up(2 * n_bytes) - n_rounded);
+  return true;
+}
+
 void *nxc_arena_grow(nxc_arena *arena, void *items, size_t n_items, size_t item_bytes) {
   if (n_items == 0) return nxc_arena_array(arena, 1, item_bytes);
-  if ((n_items & (n_items - 1)) != 0) return items;
+  if ((n_items & (n_items - 1)) != 0 || extend(arena, items, n_items * item_bytes)) return items;
   void *larger = nxc_arena_array(arena, 2 * n_items, item_bytes);
   return memcpy(larger, items, n_items * item_bytes);
 }

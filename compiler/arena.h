@@ -2,7 +2,7 @@
 /* Memory by phase: what is allocated lives until its arena is rewound or freed.
  *
  * One arena is kept for a whole compilation, another is rewound after each pass. Nothing is freed one by one.
- * Memory comes zeroed and aligned to 16 bytes. Exhausted memory ends the process with a message (exit 3): a
+ * Memory comes zeroed and aligned to 8 bytes. Exhausted memory ends the process with a message (exit 3): a
  * compiler of configurations has nothing better to do, and no caller then needs to check for NULL. */
 #ifndef NXC_ARENA_H
 #define NXC_ARENA_H

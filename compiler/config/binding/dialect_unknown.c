@@ -34,7 +34,7 @@ static size_t names_beside(nxc_binding *binding, const char *name, const char **
     if (*rest == '*') continue;
     bool again =
         n_steps > 0 && strncmp(steps[n_steps - 1], rest, n_bytes) == 0 && steps[n_steps - 1][n_bytes] == '\0';
-    if (!again) steps[n_steps++] = nxc_arena_strndup(arena, rest, n_bytes);
+    if (!again) steps[n_steps++] = rest[n_bytes] == '\0' ? rest : nxc_arena_strndup(arena, rest, n_bytes);
     given[n_steps - 1] = given[n_steps - 1] || binding->options[i].given;
   }
   const char **own = NULL;

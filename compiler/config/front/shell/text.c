@@ -3,10 +3,21 @@
 
 #include <string.h>
 
+static void make_room(nxc_arena *arena, nxc_text *text) {
+  enum { LEAST = 16 };
+  const nxc_text before = *text;
+  text->room = before.n_bytes < LEAST ? LEAST : 2 * before.n_bytes;
+  text->origins = nxc_arena_array(arena, text->room, sizeof *text->origins + 2);
+  text->bytes = (char *)(text->origins + text->room);
+  text->marks = (unsigned char *)text->bytes + text->room;
+  if (before.n_bytes == 0) return;
+  memcpy(text->origins, before.origins, before.n_bytes * sizeof *text->origins);
+  memcpy(text->bytes, before.bytes, before.n_bytes);
+  memcpy(text->marks, before.marks, before.n_bytes);
+}
+
 void nxc_text_put(nxc_arena *arena, nxc_text *text, char byte, size_t origin, unsigned char marks) {
-  text->bytes = nxc_arena_grow(arena, text->bytes, text->n_bytes, 1);
-  text->origins = nxc_arena_grow(arena, text->origins, text->n_bytes, sizeof *text->origins);
-  text->marks = nxc_arena_grow(arena, text->marks, text->n_bytes, 1);
+  if (text->n_bytes >= text->room) make_room(arena, text);
   text->bytes[text->n_bytes] = byte;
   text->origins[text->n_bytes] = (uint32_t)origin;
   text->marks[text->n_bytes++] = marks;
@@ -37,7 +48,7 @@ nxc_text nxc_text_part(const nxc_text *text, size_t from, size_t n_bytes) {
   if (from > text->n_bytes) from = text->n_bytes;
   if (n_bytes > text->n_bytes - from) n_bytes = text->n_bytes - from;
   if (n_bytes == 0) return (nxc_text){0};
-  return (nxc_text){text->bytes + from, text->origins + from, text->marks + from, n_bytes};
+  return (nxc_text){text->bytes + from, text->origins + from, text->marks + from, n_bytes, 0};
 }
 
 const char *nxc_text_string(nxc_arena *arena, const nxc_text *text) {

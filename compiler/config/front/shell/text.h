@@ -25,6 +25,7 @@ typedef struct nxc_text {
   uint32_t *origins;
   unsigned char *marks;
   size_t n_bytes;
+  size_t room; /* bytes that it may have before it must move; 0: it shares another's */
 } nxc_text;
 
 void nxc_text_put(nxc_arena *arena, nxc_text *text, char byte, size_t origin, unsigned char marks);
