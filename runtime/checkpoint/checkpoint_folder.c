@@ -100,7 +100,7 @@ static void clear_away(const char *parent, const char *name, uint64_t step, bool
   char path[NXR_PATH_BYTES + 256];
   snprintf(path, sizeof path, "%s/%s", parent, name);
   if (finished ? nxr_checkpoint_is_own(path, step) : nxr_unfinished_remove(path)) return;
-  nxr_print(stderr, "nxrun: %s is a link, or not only nxrun wrote it: %s\n", path,
+  nxr_print(stderr, "nxrun: %s is damaged, a link, or not only of nxrun: %s\n", path,
           finished ? "it is never removed" : "it is left as it is");
 }
 

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char FORMAT[] = "nxrun checkpoint";
+static const char FORMAT[] = "nxrun checkpoint", SUM[] = "manifest_sum";
 enum { HEX_BYTES = 65 };
 
 static bool find_size(const char *folder, nxr_checkpoint_file *file, nxr_fault *fault) {
@@ -134,10 +134,30 @@ static json_t *make_manifest(const nxr_manifest_run *run, uint64_t step, const n
                    "optimizer_began", make_began(run), "plateau", make_plateau(run));
 }
 
+/* Of all of it but its own sum. */
+static bool sum_up(const json_t *manifest, char text[NXR_SUM_TEXT_BYTES]) {
+  nxr_sum sum = {{0}};
+  json_t *rest = json_copy((json_t *)(uintptr_t)manifest);
+  json_object_del(rest, SUM);
+  char *all = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+  json_decref(rest);
+  if (all == NULL) return false;
+  nxr_sum_add(&sum, all, strlen(all), 0);
+  nxr_sum_text(&sum, text);
+  free(all);
+  return true;
+}
+
+char *nxr_manifest_text(json_t *manifest) {
+  char sum[NXR_SUM_TEXT_BYTES];
+  bool good = sum_up(manifest, sum) && json_object_set_new(manifest, SUM, json_string(sum)) == 0;
+  return good ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
+}
+
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault) {
   json_t *manifest = make_manifest(run, step, files, n_files);
-  char *text = manifest ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
+  char *text = manifest ? nxr_manifest_text(manifest) : NULL;
   json_decref(manifest);
   if (text == NULL) return nxr_fault_set(fault, "out of memory");
   bool good =
@@ -195,11 +215,22 @@ bool nxr_manifest_is_there(const char *folder) {
   return manifest != NULL;
 }
 
+static bool is_whole(const json_t *manifest) {
+  const json_t *recorded = json_object_get(manifest, SUM);
+  char sum[NXR_SUM_TEXT_BYTES];
+  return recorded == NULL ||
+         (json_is_string(recorded) && sum_up(manifest, sum) && strcmp(json_string_value(recorded), sum) == 0);
+}
+
 bool nxr_manifest_read(const char *folder, uint64_t step, json_t **manifest, nxr_fault *fault) {
   uint8_t plan_id[32];
   *manifest = NULL;
   json_t *read = load(folder, fault);
   if (read == NULL) return false;
+  if (!is_whole(read)) {
+    json_decref(read);
+    return nxr_fault_set(fault, "the checksum of manifest.json is wrong");
+  }
   const json_t *recorded = json_object_get(read, "step");
   bool good = json_is_integer(json_object_get(read, "version")) &&
               nxr_hex_parse(json_string_value(json_object_get(read, "plan_id")), plan_id) &&

@@ -6,10 +6,11 @@
  *    "dataset": {"documents": n, "tokens": n, "sha256": hex},
  *    "score": {"loss": x, "evaluated": n}, "optimizer_began": n,
  *    "loss_scale": {"factor": x, "good": n, "left": n, "skipped": n, "samples": n},
- *    "plateau": {"best": x, "loss": x, "bad": n, "cooling": n, "reductions": n}}
+ *    "plateau": {"best": x, "loss": x, "bad": n, "cooling": n, "reductions": n}, "manifest_sum": hex}
  *
  * It is written last, and the settings are the plan's: so that a later plan can say what differs. The dataset
- * is what the run was trained on (dataset_fingerprint.h), a sum is that of checkpoint_sum.h. */
+ * is what the run was trained on (dataset_fingerprint.h), a sum is that of checkpoint_sum.h.
+ * The manifest's own is that of all the rest of it, however it is laid out; one without it is as good. */
 #ifndef NXR_CHECKPOINT_MANIFEST_H
 #define NXR_CHECKPOINT_MANIFEST_H
 
@@ -65,6 +66,8 @@ bool nxr_manifest_has_base(const nx_plan *plan);
  * them for other programs (checkpoint_beside.h). */
 bool nxr_manifest_write(const char *folder, const nxr_manifest_run *run, uint64_t step,
                         const nxr_checkpoint_file *files, uint32_t n_files, nxr_fault *fault);
+/* As it is written, with its sum; the caller's to free. */
+char *nxr_manifest_text(json_t *manifest);
 /* False where the manifest has none. */
 bool nxr_manifest_score(const json_t *manifest, nxr_score *score);
 /* Reads the manifest; false where the checkpoint is incomplete or damaged. The caller's to json_decref. */

@@ -102,13 +102,13 @@ static bool forget_states(json_t *manifest) {
   return some;
 }
 
-static bool replace_manifest(const char *folder, const json_t *manifest) {
+static bool replace_manifest(const char *folder, json_t *manifest) {
   char from[NXR_PATH_BYTES], to[NXR_PATH_BYTES];
   nxr_fault none;
   snprintf(from, sizeof from, "%s/%s", folder, NEXT_MANIFEST);
   snprintf(to, sizeof to, "%s/%s", folder, MANIFEST);
   unlink(from); /* of a run that was killed */
-  char *text = json_dumps(manifest, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  char *text = nxr_manifest_text(manifest);
   bool good = text && nxr_write_text(folder, NEXT_MANIFEST, text, &none) && rename(from, to) == 0 &&
               nxr_folder_sync(folder, &none);
   free(text);

@@ -69,7 +69,8 @@ same 'and the run is as it was' zero-whole zero
 # As an nxcfg left it that had a setting less.
 older() { # NAME SETTING: without it, and with another plan_id
   cp -r zero "$1" && rm -r "$1"/checkpoints/step-00000[48] &&
-    sed -i "s/\"plan_id\": \"......../\"plan_id\": \"00000000/; /\"$2\":/d" "$1"/checkpoints/step-000006/manifest.json
+    sed -i "s/\"plan_id\": \"......../\"plan_id\": \"00000000/; /\"$2\":/d; s/\"manifest_sum\"/\"none\"/" \
+      "$1"/checkpoints/step-000006/manifest.json
 }
 older upgraded optimizer.amsgrad
 expect 'a default that was not there before does not bind' 0 'another version of nxcfg made the plan' $run zero.bin \

@@ -142,6 +142,7 @@ static void passes_over_damage(void **state) {
       {"echo '{}' >manifest.json", 2},
       {"sed -i 's/\"step\": 3/\"step\": 4/' manifest.json", 2},
       {"sed -i 's/moment1.saf/moment7.saf/' manifest.json", 2},
+      {"sed -i 's/\"settings\"/\"sattings\"/' manifest.json", 2},
       {"cp ../step-000002/manifest.json .", 2},
       {"cp ../step-000002/model.safetensors .", 2},
       {"rm manifest.json ../step-000002/moment1.safetensors", 1},
