@@ -5,6 +5,7 @@
  * read. */
 #include "datasets/command.h"
 #include "datasets/stop.h"
+#include "schema/streams.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -112,12 +113,15 @@ static const command commands[] = {
 /* What was printed must have arrived. */
 static int finish(int status) {
   if (status != STATUS_DONE) nxd_stop_die();
+  errno = 0; /* of what was lost before, nobody knows why */
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-  fprintf(stderr, "nxdata: cannot write to standard output: %s\n", strerror(errno));
+  fprintf(stderr, "nxdata: cannot write to standard output: %s\n",
+          errno ? strerror(errno) : "a part of what was printed is lost");
   return STATUS_DAMAGED;
 }
 
 int main(int n, char **arguments) {
+  nx_streams_hold();
   signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   nxr_mapping_guard("nxdata", 0);
   nxd_stop_guard();

@@ -15,6 +15,7 @@
 #include "runtime/usage.h"
 #include "runtime/world/clock.h"
 #include "runtime/world/reading_watch.h"
+#include "schema/streams.h"
 #include "schema/targets.h"
 
 #include <errno.h>
@@ -331,6 +332,8 @@ static const char see_help[] = "nxrun --help lists the options\n";
 
 /* A mistake on one rank must end them all, so even that is told through MPI. */
 static int run_together(request *asked, char **argv) {
+  signal(SIGPIPE,
+         SIG_IGN); /* whoever reads what is printed may go: the run goes on, and says so at its end */
   const nx_run measured = {.n_threads = nxr_calibrate_threads(&asked->calibrate)};
   nxr_fault fault = asked->mistake;
   nxr_world world;
@@ -363,8 +366,10 @@ static int run_together(request *asked, char **argv) {
 
 /* What was printed must have arrived. */
 static int finish(int status) {
+  errno = 0; /* of what was lost before, nobody knows why */
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-  nxr_print(stderr, "nxrun: cannot write to standard output: %s\n", strerror(errno));
+  nxr_print(stderr, "nxrun: cannot write to standard output: %s\n",
+            errno ? strerror(errno) : "a part of what was printed is lost");
   return NXR_EXIT_FAILED;
 }
 
@@ -383,6 +388,7 @@ static const struct {
 int main(int argc, char **argv) {
   static request asked;
   asked.options.begun_s = nxr_clock_s();
+  nx_streams_hold();
   signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof *programs; i++)
     if (strcmp(argv[1], programs[i].word) == 0) return finish(programs[i].run(argc - 1, argv + 1));

@@ -3,6 +3,7 @@
 #include "compiler/commands/commands.h"
 #include "compiler/diagnostics/diagnostics.h"
 #include "compiler/diagnostics/nearest.h"
+#include "schema/streams.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -88,6 +89,7 @@ static int help(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  nx_streams_hold();
   signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like a full disk */
   if (argc < 2) {
     print_usage(stderr);

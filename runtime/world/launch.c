@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 enum { LEAST_SHARED_BYTES = 8 << 20 /* of MPI itself */, MOST_UNANNOUNCED = 4 << 20 };
+enum { LEAST_FILES = 64, ENOUGH_FILES = 65536 };
 
 static unsigned long launcher_number(const char *name, unsigned long otherwise) {
   const char *text = getenv(name);
@@ -35,10 +36,25 @@ bool nxr_launch_is_orphan(void) {
   return launcher.fd >= 0 && poll(&launcher, 1, 0) == 1 && (launcher.revents & (POLLHUP | POLLERR));
 }
 
+/* As many as the user may have: MPI has some for each rank, and a dataset one for each part. */
+static void raise_files(bool tells) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= ENOUGH_FILES) return;
+  rlim_t most = files.rlim_max < ENOUGH_FILES ? files.rlim_max : ENOUGH_FILES;
+  if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, files.rlim_max}) == 0 && most >= LEAST_FILES) return;
+  if (!tells) return;
+  nxr_print(stderr,
+            "nxrun: no more than %llu files may be open at once, with which MPI may not start: ulimit -n "
+            "%d\n",
+            (unsigned long long)files.rlim_max, ENOUGH_FILES);
+}
+
 void nxr_launch_look_around(void) {
   struct statvfs memory;
   struct rlimit file;
-  if (launcher_number("MPI_LOCALRANKID", 0) != 0 || nxr_launch_local_ranks() == 1) return;
+  bool first = launcher_number("MPI_LOCALRANKID", 0) == 0;
+  raise_files(first);
+  if (!first || nxr_launch_local_ranks() == 1) return;
   if (statvfs("/dev/shm", &memory) == 0 && (uint64_t)memory.f_bavail * memory.f_frsize < LEAST_SHARED_BYTES)
     nxr_print(stderr,
             "nxrun: /dev/shm has room for %llu KiB, with which MPI may not start: enlarge it (mount -o "

@@ -118,6 +118,12 @@ expect 'a number beyond all steps' 2 "--stop-after cannot be '184467440737095516
 expect 'full standard output' 1 'cannot write to standard output' sh -c "'$nxrun' --help >/dev/full"
 expect 'full standard output, dry run' 1 'cannot write to standard output' \
   sh -c "'$nxrun' one.bin --dry-run >/dev/full"
+expect 'nobody reads what is printed' 1 '^[1-9] read:.*standard output: a part of what was printed is lost' sh -c "
+  { '$nxrun' one.bin --dir unread 2>unread.err; echo \$? >unread.status; } | true
+  echo \"\$(ls unread/checkpoints | wc -l) read: \$(cat unread.err)\"; exit \$(cat unread.status)"
+expect 'no stream is open' 0 '^0 bytes of the lock' sh -c "
+  '$nxrun' one.bin --dir unheard <&- >&- 2>&-; echo \"\$(wc -c <unheard/lock) bytes of the lock\""
+expect 'few files may be open, but more are allowed' 0 '^step 4/4 ' sh -c "ulimit -S -n 12; '$nxrun' one.bin --dir unlimited"
 
 # No wait is for ever, wherever the rank that is waited for stands still.
 expect 'a rank that does not come to MPI' 1 'rank 0 (.*) waits for MPI to start' \
