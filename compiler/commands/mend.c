@@ -43,14 +43,15 @@ static void pass_on(const nxc_fixes *fixes) {
   fwrite(source->text - source->n_mark_bytes, 1, source->n_bytes + source->n_mark_bytes, stdout);
 }
 
-int nxc_mend_finish(nxc_arena *arena, const nxc_fixes *fixes, int status) {
+bool nxc_mend_finish(nxc_arena *arena, const nxc_fixes *fixes) {
+  bool good = true;
   for (size_t i = 0; i < nxc_fixes_n_files(fixes); i++) {
     const nxc_fixed_file *file = nxc_fixes_file(fixes, i);
-    if (has_changed(file) && !write_one(arena, file)) return NXC_EXIT_USAGE;
+    if (has_changed(file)) good &= write_one(arena, file);
   }
   if (standard_input != NULL) pass_on(fixes);
   nxc_source_lay_over(NULL);
-  return status;
+  return good;
 }
 
 int nxc_mend_show(nxc_arena *arena, const nxc_fixes *fixes, bool colour, int status) {

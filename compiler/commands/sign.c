@@ -41,6 +41,7 @@ static bool write_new(const char *path, const char *text, mode_t mode) {
   size_t n = strlen(text);
   bool good = file >= 0 && write(file, text, n) == (ssize_t)n && fsync(file) == 0;
   if (!good) fprintf(stderr, "nxcfg sign: cannot write %s: %s\n", path, strerror(errno));
+  if (!good && file >= 0) unlink(path);
   if (file >= 0) close(file);
   return good;
 }
@@ -54,7 +55,8 @@ static int make_key(nxc_arena *arena, const char *path) {
     return NXC_EXIT_USAGE;
   }
   nx_key_print(&key, secret, public);
-  bool good = write_new(path, secret, 0600) && write_new(beside, public, 0644);
+  bool alone = write_new(path, secret, 0600), good = alone && write_new(beside, public, 0644);
+  if (alone && !good) unlink(path);
   explicit_bzero(&key, sizeof key);
   explicit_bzero(secret, sizeof secret);
   if (!good) return NXC_EXIT_USAGE;

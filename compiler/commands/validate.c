@@ -49,6 +49,7 @@ typedef struct validation {
   nxc_judged *verdicts; /* one for each file; each has its own arena, until it is printed */
   json_t *document;     /* NULL where findings are printed one by one */
   nxc_fixes *fixes;
+  bool written; /* they are in the files */
   nxc_tally tally;
   int status; /* the worst */
 } validation;
@@ -127,7 +128,7 @@ static void mend_all(nxc_arena *arena, validation *all, size_t n_files) {
 static void print_end(const validation *all) {
   bool lines = all->document == NULL && !all->asked->silent;
   bool text = lines && all->options->format == NXC_FORMAT_TEXT && !all->asked->quiet;
-  const char *fixed = all->fixes ? nxc_fixes_show(all->fixes) : "";
+  const char *fixed = all->written ? nxc_fixes_show(all->fixes) : "";
   if (text && *fixed) puts(fixed);
   if (text) nxc_tally_print(&all->tally);
   if (lines && all->asked->statistics) nxc_tally_print_statistics(&all->tally);
@@ -144,12 +145,14 @@ static int validate_found(nxc_arena *arena, const nxc_options *options, const wi
                     .document = format ? nxc_findings_begin(format) : NULL,
                     .tally = {.arena = arena, .notes = options->notes}};
   if (asked->fix) mend_all(arena, &all, n_files);
+  bool writes = asked->fix && !asked->diff;
+  all.written = writes && nxc_mend_finish(arena, all.fixes);
   nxc_parallel(n_files, judge, print, &all);
   if (all.document != NULL) nxc_findings_end(format, all.document, stdout);
   print_end(&all);
   all.status = report_foreign(&all, n_files);
-  if (all.fixes == NULL) return all.status;
-  if (!asked->diff) return nxc_mend_finish(arena, all.fixes, all.status);
+  if (writes && !all.written) return NXC_EXIT_USAGE;
+  if (!asked->diff) return all.status;
   return nxc_mend_show(arena, all.fixes, nxc_options_render(options).colour, all.status);
 }
 

@@ -144,6 +144,16 @@ cp "$work/picture.svg" "$work/before.svg"
 (ulimit -f 0 && "$nxcfg" show "$work/plan" --svg "$work/picture.svg") >/dev/null 2>&1
 [ $? = 2 ] && cmp -s "$work/before.svg" "$work/picture.svg"
 result "a picture that cannot be written leaves what was there" $?
+sed 's/^seed:/sead:/' ../../../conf/nxdt/quickstart.yaml >"$work/mend.yaml"
+cp "$work/mend.yaml" "$work/before.yaml"
+said=$(ulimit -f 0 && "$nxcfg" validate --fix "$work/mend.yaml" 2>/dev/null)
+found=$?
+case $said in *" fixed"*) told=1 ;; *"unknown key sead"*) told=0 ;; *) told=1 ;; esac
+[ $found$told = 20 ] && cmp -s "$work/before.yaml" "$work/mend.yaml"
+result "what cannot be mended is not said to be" $? "exit $found: $said"
+(ulimit -f 0 && "$nxcfg" sign --new-key "$work/key") >/dev/null 2>&1
+[ $? = 2 ] && [ ! -e "$work/key" ] && [ ! -e "$work/key.pub" ]
+result "of a key that cannot be written nothing is left" $?
 "$nxcfg" show "$work" 2>&1 | grep -q "Is a directory"
 result "a folder is no plan" $?
 "$nxcfg" show "$work/plan" --opps 2>&1 | grep -q "unknown option --opps"
