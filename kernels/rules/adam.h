@@ -21,110 +21,54 @@ static inline rule_moments rule_moments_of(const rule_step *step, int beta1, int
   return of;
 }
 
-static inline void adamw_as(const rule_step *step, real *restrict p, real *const *states,
-                            const real *restrict g, int64_t n, bool corrected) {
-  real *restrict m = states[0], *restrict v = states[1];
-  const rule_moments of = rule_moments_of(step, NX_adamw_beta1, NX_adamw_beta2, NX_adamw_epsilon, corrected);
-  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
-    real first = of.beta1 * m[i] + of.rest1 * gradient;
-    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient);
-    m[i] = first;
-    v[i] = second;
-    p[i] = p[i] * kept - of.rate * (first / (rule_sqrt(second) * of.root + of.epsilon));
-  }
-}
+/* What members of the family do otherwise. It is known where each is compiled, so that a loop asks nothing.
+ */
+enum {
+  ADAM_L2 = 1,       /* the decay is a part of the gradient, not of the parameter */
+  ADAM_PLAIN = 2,    /* moments are not corrected */
+  ADAM_GREATEST = 4, /* AMSGrad: what divides is a third state, the greatest second moment so far */
+  ADAM_LATE = 8      /* the parameter decays behind its update, and the correction takes epsilon in */
+};
 
-static inline void rule_adamw(const rule_step *step, real *restrict p, real *const *states,
-                              const real *restrict g, int64_t n) {
-  adamw_as(step, p, states, g, n, true);
-}
-
-static inline void rule_adamw_uncorrected(const rule_step *step, real *restrict p, real *const *states,
-                                          const real *restrict g, int64_t n) {
-  adamw_as(step, p, states, g, n, false);
-}
-
-static inline void rule_adamw_late_decay(const rule_step *step, real *restrict p, real *const *states,
-                                         const real *restrict g, int64_t n) {
-  real *restrict m = states[0], *restrict v = states[1];
-  const rule_moments of = rule_moments_of(step, NX_adamw_late_decay_beta1, NX_adamw_late_decay_beta2,
-                                          NX_adamw_late_decay_epsilon, true);
-  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
-    real first = of.beta1 * m[i] + of.rest1 * gradient;
-    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient);
-    m[i] = first;
-    v[i] = second;
-    p[i] = (p[i] - of.rate * (first / ((rule_sqrt(second) + of.epsilon) * of.root))) * kept;
-  }
-}
-
-static inline void rule_adamw_amsgrad(const rule_step *step, real *restrict p, real *const *states,
-                                      const real *restrict g, int64_t n) {
-  real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
-  const rule_moments of =
-      rule_moments_of(step, NX_adamw_amsgrad_beta1, NX_adamw_amsgrad_beta2, NX_adamw_amsgrad_epsilon, true);
-  const real scale = (real)step->scale, kept = (real)(1 - step->lr * step->decay);
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale;
-    real first = of.beta1 * m[i] + of.rest1 * gradient;
-    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
-    m[i] = first;
-    v[i] = second;
-    most[i] = greatest;
-    p[i] = p[i] * kept - of.rate * (first / (rule_sqrt(greatest) * of.root + of.epsilon));
-  }
-}
-
-static inline void adam_as(const rule_step *step, real *restrict p, real *const *states,
-                           const real *restrict g, int64_t n, bool corrected) {
-  real *restrict m = states[0], *restrict v = states[1];
-  const rule_moments of = rule_moments_of(step, NX_adam_beta1, NX_adam_beta2, NX_adam_epsilon, corrected);
+static inline __attribute__((always_inline)) void adam_as(int form, const rule_moments *of,
+                                                          const rule_step *step, real *restrict p,
+                                                          real *const *states, const real *restrict g,
+                                                          int64_t n) {
+  real *restrict m = states[0], *restrict v = states[1],
+                 *restrict most = states[form & ADAM_GREATEST ? 2 : 1];
   const real scale = (real)step->scale, decay = (real)step->decay;
+  const real kept = form & ADAM_L2 ? 1 : (real)(1 - step->lr * step->decay);
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale + decay * p[i];
-    real first = of.beta1 * m[i] + of.rest1 * gradient;
-    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient);
+    real gradient = g[i] * scale;
+    if (form & ADAM_L2) gradient += decay * p[i];
+    real first = of->beta1 * m[i] + of->rest1 * gradient;
+    real second = of->beta2 * v[i] + of->rest2 * (gradient * gradient);
     m[i] = first;
     v[i] = second;
-    p[i] -= of.rate * (first / (rule_sqrt(second) * of.root + of.epsilon));
+    if (form & ADAM_GREATEST) most[i] = second = rule_max(most[i], second);
+    real length = rule_sqrt(second);
+    length = form & ADAM_LATE ? (length + of->epsilon) * of->root : length * of->root + of->epsilon;
+    real change = of->rate * (first / length);
+    p[i] = form & ADAM_LATE ? (p[i] - change) * kept : p[i] * kept - change;
   }
 }
 
-static inline void rule_adam(const rule_step *step, real *restrict p, real *const *states,
-                             const real *restrict g, int64_t n) {
-  adam_as(step, p, states, g, n, true);
-}
-
-static inline void rule_adam_uncorrected(const rule_step *step, real *restrict p, real *const *states,
-                                         const real *restrict g, int64_t n) {
-  adam_as(step, p, states, g, n, false);
-}
-
-static inline void rule_adam_amsgrad(const rule_step *step, real *restrict p, real *const *states,
-                                     const real *restrict g, int64_t n) {
-  real *restrict m = states[0], *restrict v = states[1], *restrict most = states[2];
-  const rule_moments of =
-      rule_moments_of(step, NX_adam_amsgrad_beta1, NX_adam_amsgrad_beta2, NX_adam_amsgrad_epsilon, true);
-  const real scale = (real)step->scale, decay = (real)step->decay;
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) {
-    real gradient = g[i] * scale + decay * p[i];
-    real first = of.beta1 * m[i] + of.rest1 * gradient;
-    real second = of.beta2 * v[i] + of.rest2 * (gradient * gradient), greatest = rule_max(most[i], second);
-    m[i] = first;
-    v[i] = second;
-    most[i] = greatest;
-    p[i] -= of.rate * (first / (rule_sqrt(greatest) * of.root + of.epsilon));
+#define ADAM(NAME, FORM)                                                                                     \
+  static inline void rule_##NAME(const rule_step *step, real *restrict p, real *const *states,               \
+                                 const real *restrict g, int64_t n) {                                        \
+    const rule_moments of = rule_moments_of(step, NX_##NAME##_beta1, NX_##NAME##_beta2, NX_##NAME##_epsilon, \
+                                            !((FORM)&ADAM_PLAIN));                                           \
+    adam_as(FORM, &of, step, p, states, g, n);                                                               \
   }
-}
+ADAM(adam, ADAM_L2)
+ADAM(adam_uncorrected, ADAM_L2 | ADAM_PLAIN)
+ADAM(adam_amsgrad, ADAM_L2 | ADAM_GREATEST)
+ADAM(adamw, 0)
+ADAM(adamw_uncorrected, ADAM_PLAIN)
+ADAM(adamw_amsgrad, ADAM_GREATEST)
+ADAM(adamw_late_decay, ADAM_LATE)
+#undef ADAM
 
 static inline void rule_onebitadam(const rule_step *step, real *restrict p, real *const *states,
                                    const real *restrict g, int64_t n) {
