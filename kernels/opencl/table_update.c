@@ -124,13 +124,13 @@ static uint32_t muon_rounds(const nxk_operator *operator) {
   { "update_copy", OCL_ITEMS, OCL_OUT(0), n_outputs, NULL, false }
 #define SM3(n_outputs)                                                                                       \
   {                                                                                                          \
-    "update_tensor",                                                                                         \
+    "sm3",                                                                                                   \
         {STEP_FIRST,                                                                                         \
          {"sm3_rows", OCL_COUNTED, 0, 0, whole_row_groups, false},                                           \
          {"sm3_columns", OCL_COUNTED, 0, 0, whole_column_items, false},                                      \
          WHOLE("sm3_store"),                                                                                 \
          COPY_LAST(n_outputs)},                                                                              \
-        tensor_define, NULL                                                                  \
+        tensor_define, NULL                                                                                  \
   }
 
 #define ORTHOGONAL                                                                                           \
@@ -139,13 +139,9 @@ static uint32_t muon_rounds(const nxk_operator *operator) {
       {"muon_mix", OCL_COUNTED, 0, 0, muon_square_tiles, true}, {                                            \
     "muon_apply", OCL_COUNTED, 0, 0, muon_tiles, true                                                        \
   }
-static const ocl_row muon_row = {"update_tensor",
-                                 {ORTHOGONAL,
-                                  WHOLE("muon_store"),
-                                  COPY_LAST(3)},
-                                 tensor_define,
-                                 muon_rounds};
-static const ocl_row adaptive_muon_row = {"update_tensor",
+static const ocl_row muon_row = {
+    "muon", {ORTHOGONAL, WHOLE("muon_store"), COPY_LAST(3)}, tensor_define, muon_rounds};
+static const ocl_row adaptive_muon_row = {"muon",
                                           {ORTHOGONAL,
                                            {"muon_sums", OCL_COUNTED, 0, 0, muon_longer_items, false},
                                            {"muon_kept", OCL_ONE, 0, 0, NULL, false},
@@ -153,7 +149,7 @@ static const ocl_row adaptive_muon_row = {"update_tensor",
                                            COPY_LAST(4)},
                                           tensor_define,
                                           muon_rounds};
-static const ocl_row novograd_row = {"update_tensor",
+static const ocl_row novograd_row = {"novograd",
                                      {STEP_FIRST,
                                       {"novograd_norm", OCL_ONE, 0, 0, NULL, false},
                                       WHOLE("novograd_moment"),
@@ -165,7 +161,7 @@ static const ocl_row novograd_row = {"update_tensor",
 static const ocl_row sm3_row = SM3(3), sm3_momentum_row = SM3(4);
 #define ADAFACTOR(n_outputs)                                                                                 \
   {                                                                                                          \
-    "update_tensor",                                                                                         \
+    "adafactor",                                                                                             \
         {STEP_FIRST,                                                                                         \
          WHOLE("adafactor_moment"),                                                                          \
          {"adafactor_rows", OCL_COUNTED, 0, 0, whole_row_groups, false},                                     \
@@ -177,7 +173,7 @@ static const ocl_row sm3_row = SM3(3), sm3_momentum_row = SM3(4);
   }
 static const ocl_row adafactor_row = ADAFACTOR(3), adafactor_momentum_row = ADAFACTOR(4);
 
-static const ocl_row adamw_8bit_row = {"update_tensor",
+static const ocl_row adamw_8bit_row = {"adamw_8bit",
                                        {STEP_FIRST,
                                         {"adamw_8bit_blocks", OCL_COUNTED, 0, 0, block_items, false},
                                         WHOLE("adamw_8bit_store"),
@@ -185,10 +181,8 @@ static const ocl_row adamw_8bit_row = {"update_tensor",
                                        tensor_define,
                                        NULL};
 
-static const ocl_row soap_row = {"update_tensor",
-                                 {STEP_FIRST, {"soap_step", OCL_ONE, 0, 0, NULL, false}, COPY_LAST(6)},
-                                 tensor_define,
-                                 NULL};
+static const ocl_row soap_row = {
+    "soap", {STEP_FIRST, {"soap_step", OCL_ONE, 0, 0, NULL, false}, COPY_LAST(6)}, tensor_define, NULL};
 
 static const ocl_row element_row = {
     "update", {STEP_FIRST, {"update", OCL_COUNTED, 0, 0, update_groups, false}}, update_define, NULL};
