@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 int nxc_screen_columns(FILE *out) {
-  enum { USUAL = 80, LEAST = 40, MOST = 1000 };
+  enum { MOST = 80, LEAST = 40 };
   struct winsize size;
   const char *told = getenv("COLUMNS");
   long n = told ? strtol(told, NULL, 10) : 0;
   if (n <= 0 && ioctl(fileno(out), TIOCGWINSZ, &size) == 0) n = size.ws_col;
-  return n <= 0 ? USUAL : n < LEAST ? LEAST : n > MOST ? MOST : (int)n;
+  return n <= 0 || n > MOST ? MOST : n < LEAST ? LEAST : (int)n;
 }
 
 /* Columns of UTF-8 text: bytes that begin a character. */
@@ -38,9 +38,7 @@ const char *nxc_screen_shortened(nxc_arena *arena, const char *text, size_t most
 
 /* Words behind what ends at `column` already. */
 static void fill(FILE *out, int column, int indent, const char *text) {
-  enum { READABLE = 100 };
   int columns = nxc_screen_columns(out);
-  if (columns > READABLE) columns = READABLE;
   for (bool first = true; *text != '\0'; first = false) {
     size_t n_bytes = strcspn(text, " ");
     int width = columns_of(text, n_bytes);

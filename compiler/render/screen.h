@@ -7,13 +7,14 @@
 
 #include <stdio.h>
 
-/* How wide the screen of `out` is: as COLUMNS says, else as its terminal does; of a file or a pipe 80. */
+/* How wide lines of `out` may be: as wide as COLUMNS, else its terminal, says, and 80 at most, as in a file:
+ * longer lines are hard to read. */
 int nxc_screen_columns(FILE *out);
 
 /* In at most `most` bytes: a path keeps its end. */
 const char *nxc_screen_shortened(nxc_arena *arena, const char *text, size_t most);
-/* `label`, then the words of `text`, in lines that the screen has room for, where no word is longer, and that
- * are not too long to be read; lines behind the first begin at column `indent`. */
+/* `label`, then the words of `text`, in lines that the screen has room for, where no word is longer; lines
+ * behind the first begin at column `indent`. */
 void nxc_print_paragraph(FILE *out, int indent, const char *label, const char *text);
 /* The same, filled where `out` is a screen; elsewhere one line as it is, for programs. `n_unseen` bytes of
  * the label are colours, and `end` what ends them. */
