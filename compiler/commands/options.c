@@ -4,6 +4,7 @@
 
 #include "compiler/config/front/override.h"
 #include "compiler/config/write/write.h"
+#include "compiler/diagnostics/allow.h"
 #include "compiler/diagnostics/nearest.h"
 #include "compiler/render/screen.h"
 
@@ -28,6 +29,7 @@ static const char common_usage[] =
     "  --world-size N       number of ranks, whatever the file says (also --devices)\n"
     "  --model-config FILE  Hugging Face config.json of the model\n"
     "  --rules FILE         further rules, a site's own policy (repeatable)\n"
+    "  --allow ID           do not tell findings of this kind (repeatable)\n"
     "  --hermetic           environment variables must be declared in .nxcfg.yaml\n"
     "  --compat omegaconf   read surprising scalars as OmegaConf does, without a finding;\n"
     "                       $< stays text\n"
@@ -87,6 +89,10 @@ static bool check_words(parsing *p, const char *warnings, const char *compat) {
   if (dialect != NULL && nxc_dialect_find(dialect) == NULL && !nxc_front_find(p->arena, dialect, &version))
     return complain(p, "there is no dialect",
                     nxc_arena_printf(p->arena, "%s; there are %s", dialect, nxc_front_names(p->arena)));
+  const nxc_texts *allow = &p->options->allow;
+  for (size_t i = 0; i < allow->n_items; i++)
+    if (!nxc_allow_is_id(allow->items[i], strlen(allow->items[i])))
+      return complain(p, "--allow takes ids, such as NX1302, not", allow->items[i]);
   p->options->warnings_are_errors = warnings != NULL;
   p->options->omegaconf = compat != NULL;
   return check_format(p);
@@ -239,6 +245,7 @@ bool nxc_options_parse(nxc_arena *arena, nxc_options *options, const char *comma
       {.name = "--devices", .text = &options->world_size},
       {.name = "--model-config", .text = &options->model_config},
       {.name = "--rules", .list = &options->rules},
+      {.name = "--allow", .list = &options->allow},
       {.name = "--compat", .text = &compat},
       {.name = "--format", .text = &options->format_name},
       {.name = "-W", .text = &warnings},
@@ -286,6 +293,8 @@ nxc_request nxc_options_request(const nxc_options *options, const char *file) {
       .model_config = options->model_config,
       .rules = options->rules.items,
       .n_rules = options->rules.n_items,
+      .allow = options->allow.items,
+      .n_allow = options->allow.n_items,
       .omegaconf = options->omegaconf,
       .hermetic = options->hermetic,
   };

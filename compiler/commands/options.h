@@ -26,7 +26,7 @@ typedef struct nxc_extra_option {
 } nxc_extra_option;
 
 typedef struct nxc_options {
-  nxc_texts files, layers, sets, overrides, arguments, rules;
+  nxc_texts files, layers, sets, overrides, arguments, rules, allow;
   const char *dialect, *script_arguments, *world_size, *model_config;
   size_t launch; /* --launch; 0: none */
   bool omegaconf, hermetic;

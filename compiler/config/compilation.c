@@ -21,6 +21,7 @@ static bool read_project(nxc_compilation *c) {
   nxc_project *project = &c->out->project;
   bool good = nxc_project_read(c->arena, c->request->file, c->sink, project);
   for (size_t i = 0; i < project->allow.n_items; i++) nxc_sink_allow(c->sink, project->allow.items[i]);
+  for (size_t i = 0; i < c->request->n_allow; i++) nxc_sink_allow(c->sink, c->request->allow[i]);
   for (size_t i = 0; i < project->rules.n_items; i++) good = read_rules(c, project->rules.items[i]) && good;
   for (size_t i = 0; i < c->request->n_rules; i++) good = read_rules(c, c->request->rules[i]) && good;
   return good;

@@ -36,6 +36,8 @@ typedef struct nxc_request {
   size_t n_assumptions;
   const char *const *rules; /* files of a site's own rules */
   size_t n_rules;
+  const char *const *allow; /* ids of findings that are not wanted */
+  size_t n_allow;
   bool omegaconf;           /* --compat omegaconf */
   bool hermetic;            /* environment variables must be declared in .nxcfg.yaml */
   size_t launch;            /* of a script that starts several programs, counted from 1; 0: none named */
