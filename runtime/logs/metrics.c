@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* What a line for people says of a row, where the row has it. Speed stands among them by itself: it is that
@@ -18,24 +19,25 @@
 static const struct {
   const char *name, *format;
   double unit;
+  bool spare; /* left out first where a screen is narrow */
 } shown[] = {
     {"loss", "  loss %.4f", 1},
     {"perplexity", "  perplexity %.4g", 1},
     {"bits_per_byte", "  bits/byte %.4f", 1},
-    {"nll", "  nll %.4f", 1},
+    {"nll", "  nll %.4f", 1, true},
     {"rewards_accuracy", "  accuracy %.3f", 1},
     {"rewards_margin", "  margin %.4g", 1},
-    {"log_odds", "  log odds %.4g", 1},
-    {"lr", "  lr %.3g", 1},
-    {"grad_norm", "  grad norm %.3f", 1},
-    {"parameter_norm", "  parameter norm %.5g", 1},
-    {"zeros", "  %.0f zeros", 1},
-    {"loss_scale", "  loss scale %g", 1},
+    {"log_odds", "  log odds %.4g", 1, true},
+    {"lr", "  lr %.3g", 1, true},
+    {"grad_norm", "  grad norm %.3f", 1, true},
+    {"parameter_norm", "  parameter norm %.5g", 1, true},
+    {"zeros", "  %.0f zeros", 1, true},
+    {"loss_scale", "  loss scale %g", 1, true},
     {"skipped", "  %.0f skipped", 1},
     {"batches", "  %.0f batches", 1},
     {"tokens_per_s", NULL, 1},
-    {"mfu", "  MFU %.1f %%", 0.01},
-    {"memory_bytes", "  %.0f MiB", 1048576},
+    {"mfu", "  MFU %.1f %%", 0.01, true},
+    {"memory_bytes", "  %.0f MiB", 1048576, true},
 };
 
 /* What TensorBoard is given where the plan says so. */
@@ -134,30 +136,49 @@ static size_t format_json(const nxr_metrics_row *row, char text[NXR_METRICS_LINE
 
 /* ---- lines for people ---- */
 
-static void print_left(const nxr_metrics *metrics, uint64_t step) {
-  double left_s = metrics->train_s / (double)metrics->n_reported * (double)(metrics->n_steps - step);
-  unsigned long long seconds = (unsigned long long)(left_s + 0.5);
-  printf("  %llu:%02llu:%02llu left", seconds / 3600, seconds / 60 % 60, seconds % 60);
-}
+enum { PART_BYTES = 48, N_PARTS = N_SHOWN + 1 };
 
 /* Of steps the speed is that of all since the line before. */
-static void print_item(const nxr_metrics *metrics, const nxr_metrics_row *row, int i,
-                       const nxr_metric *item) {
+static void format_part(const nxr_metrics *metrics, const nxr_metrics_row *row, int i,
+                        char text[PART_BYTES]) {
+  const nxr_metric *item = find(row, shown[i].name);
+  text[0] = '\0';
+  if (item == NULL) return;
   double speed = row->set ? item->value : metrics->line_tokens / metrics->line_s;
-  if (shown[i].format == NULL) printf("  %.0f tokens/s", speed);
-  else printf(shown[i].format, item->value / shown[i].unit);
+  if (shown[i].format == NULL) snprintf(text, PART_BYTES, "  %.0f tokens/s", speed);
+  else snprintf(text, PART_BYTES, shown[i].format, item->value / shown[i].unit);
+}
+
+static void format_left(const nxr_metrics *metrics, uint64_t step, char text[PART_BYTES]) {
+  double left_s = metrics->train_s / (double)metrics->n_reported * (double)(metrics->n_steps - step);
+  unsigned long long seconds = (unsigned long long)(left_s + 0.5);
+  snprintf(text, PART_BYTES, "  %llu:%02llu:%02llu left", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+/* A line that is rewritten must not go on in the next row, which would stay: what is spare is left out, from
+ * the end. */
+static void fit(char parts[N_PARTS][PART_BYTES], size_t n_used) {
+  struct winsize screen;
+  size_t n_columns =
+      ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen) == 0 && screen.ws_col ? screen.ws_col : SIZE_MAX;
+  for (int i = 0; i < N_PARTS; i++) n_used += strlen(parts[i]);
+  for (int i = N_SHOWN - 1; i >= 0 && n_used > n_columns; i--) {
+    if (!shown[i].spare) continue;
+    n_used -= strlen(parts[i]);
+    parts[i][0] = '\0';
+  }
 }
 
 static void print_text(nxr_metrics *metrics, const nxr_metrics_row *row) {
-  if (metrics->terminal) fputs("\r\x1b[K", stdout);
-  printf("step %" PRIu64 "/%" PRIu64, row->step, metrics->n_steps);
-  if (row->set) nxr_print(stdout, "  %s", row->set);
-  for (int i = 0; i < N_SHOWN; i++) {
-    const nxr_metric *item = find(row, shown[i].name);
-    if (item) print_item(metrics, row, i, item);
-  }
-  if (!row->set) print_left(metrics, row->step);
+  char parts[N_PARTS][PART_BYTES] = {""};
   bool stays = row->set || !metrics->terminal; /* a line that is not rewritten */
+  if (metrics->terminal) fputs("\r\x1b[K", stdout);
+  size_t n_used = (size_t)printf("step %" PRIu64 "/%" PRIu64, row->step, metrics->n_steps);
+  if (row->set) nxr_print(stdout, "  %s", row->set);
+  for (int i = 0; i < N_SHOWN; i++) format_part(metrics, row, i, parts[i]);
+  if (!row->set) format_left(metrics, row->step, parts[N_SHOWN]);
+  if (!stays) fit(parts, n_used);
+  for (int i = 0; i < N_PARTS; i++) fputs(parts[i], stdout);
   if (stays) putchar('\n');
   metrics->line_open = !stays;
 }

@@ -100,5 +100,9 @@ if command -v script >/dev/null; then
   [ "$(grep -c 'step 8/8' out)" -eq 1 ] && [ "$(wc -l <out)" -eq 1 ] &&
     tr '\r' '\n' <out | grep -q 'step 3/8.*left'
   report 'on a terminal the line is rewritten' $?
+  script -qec "stty cols 60; $nxrun one.bin --dir narrow" /dev/null >out 2>&1
+  tr '\r' '\n' <out | sed 's/^.\[K//' >lines
+  grep -q 'step 3/8  loss .* tokens/s .* left' lines && ! grep -q 'grad norm' lines && ! grep -q '.\{61\}' lines
+  report 'and is no longer than the terminal is wide' $?
 fi
 finish
