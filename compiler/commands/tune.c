@@ -115,17 +115,22 @@ static const nxc_assumption *find_assumption(const nxc_assumed *assumed, nxc_set
   return NULL;
 }
 
-/* " --assume batch.global=64": what is assumed may follow from the layout, and what is assumed is not
- * written, so that of another layout would be assumed otherwise. */
+static bool is_same_model(const char *a, const char *b) {
+  return a == NULL || (b != NULL && strcmp(a, b) == 0);
+}
+
+/* " --assume batch.global=64": what is assumed may follow from the layout, or from what the file is called,
+ * and is not written, so that of another file it would be assumed otherwise. */
 static const char *assumptions_for(const job *j, const nxc_assumed *here, const char *text) {
   const char *options = "";
   nxc_request request = j->request;
   nxc_compiled compiled;
   nxc_assumed there;
   request.text = nxc_source_new(j->arena, j->output, text, strlen(text));
-  if (request.file != NULL) request.file = j->output; /* which may name a model, too */
-  if (!nxc_estimate_compile(&j->estimate, &request, j->arena, nxc_sink_new(j->arena), &compiled, &there))
-    return options;
+  if (request.file != NULL) request.file = j->output;
+  nxc_estimate_compile(&j->estimate, &request, j->arena, nxc_sink_new(j->arena), &compiled, &there);
+  if (!is_same_model(here->model, there.model))
+    options = nxc_arena_printf(j->arena, " --assume model=%s", here->model);
   for (size_t i = 0; i < here->n_items; i++) {
     const nxc_assumption *one = &here->items[i], *other = find_assumption(&there, one->setting);
     if (other == NULL || strcmp(one->value, other->value) == 0) continue;

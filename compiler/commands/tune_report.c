@@ -198,11 +198,12 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
 static void print_errors(const nxc_tune_report *r, FILE *out) {
   const nxc_sink *findings = r->request->findings;
   bool judged = r->result->own_refused == NULL || r->result->n_best > 0;
-  bool stays = r->result->n_best == 0 || r->result->best[0].has_errors;
+  const bool *stays = r->result->n_best > 0 ? r->result->best[0].stays : NULL;
   for (size_t i = 0; judged && findings != NULL && i < nxc_sink_n_findings(findings); i++) {
     const nxc_finding *finding = nxc_sink_finding(findings, i);
     if (finding->severity == NXC_SEVERITY_ERROR)
-      print_words(out, stays ? "the file has an error: " : "1 mends an error of the file: ",
+      print_words(out,
+                  stays == NULL || stays[i] ? "the file has an error: " : "1 mends an error of the file: ",
                   nxc_arena_printf(r->arena, "%s (%s)", finding->message, finding->id));
   }
 }

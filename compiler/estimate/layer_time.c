@@ -185,7 +185,8 @@ static void add_dispatch(const nxc_clock *c, nxc_passes *p) {
   const nxc_sizes *z = c->z;
   double rows = z->tokens * z->top_k / z->tensor + z->router_pads * rows_added(c);
   double copies = z->joins_copies > 0 ? z->top_k : 1;
-  double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, z->compute_bytes * rows * z->hidden, copies);
+  double sent = z->compute_bytes * rows * fmax(1, z->overload) * z->hidden;
+  double seconds = 2 * nxc_all_to_all_s(c->machine, c->expert, sent, copies);
   const nxc_ranks sharing = {z->expert_tensor, 1};
   double gathered = z->compute_bytes * rows * z->expert_tensor * z->hidden;
   seconds += 2 * c->traits.gathers_rows * nxc_gather_s(c->machine, sharing, gathered);
@@ -308,11 +309,9 @@ nxc_passes nxc_dense_layer(const nxc_clock *c) {
   return p;
 }
 
-/* Rows that experts multiply for each one that is sent, of balanced experts. */
+/* Rows that the busiest rank's experts multiply for each one of balanced experts. */
 static double rows_multiplied(const nxc_clock *c) {
-  double capacity = c->z->capacity;
-  if (capacity <= 0) return 1;
-  return c->traits.pads_capacity > 0 ? capacity : fmin(1, capacity);
+  return c->traits.pads_capacity > 0 && c->z->capacity > 0 ? c->z->capacity : c->z->overload;
 }
 
 nxc_passes nxc_mixture_layer(const nxc_clock *c) {

@@ -17,16 +17,23 @@ static kept_layers layers_kept(const nxc_sizes *z) {
   return (kept_layers){z->stage_layers - again, again};
 }
 
+/* Micro-batches at the peak. Where experts' exchanges go on beneath another one's work, that has begun before
+ * its chunk's turn; without stages its first layer stands beside the last one of the other. */
+static double at_peak(const nxc_sizes *z) {
+  if (z->overlap_experts == 0 || z->stage_layers == 0) return z->in_flight;
+  return z->in_flight + 1 / (z->pipeline > 1 ? z->chunks : z->stage_layers);
+}
+
 /* How often a row of this kind stands in memory at the peak. */
 static double times(nxc_keep keep, const nxc_sizes *z) {
   kept_layers layers = layers_kept(z);
   double mixtures = z->stage_layers > 0 ? z->stage_mixtures / z->stage_layers : 0;
   switch (keep) {
-  case NXC_KEEP_LAYER: return layers.whole * z->in_flight;
-  case NXC_KEEP_DENSE: return layers.whole * (1 - mixtures) * z->in_flight;
-  case NXC_KEEP_MIXTURE: return layers.whole * mixtures * z->in_flight;
-  case NXC_KEEP_INPUT: return layers.again * z->in_flight;
-  case NXC_KEEP_BATCH: return z->in_flight;
+  case NXC_KEEP_LAYER: return layers.whole * at_peak(z);
+  case NXC_KEEP_DENSE: return layers.whole * (1 - mixtures) * at_peak(z);
+  case NXC_KEEP_MIXTURE: return layers.whole * mixtures * at_peak(z);
+  case NXC_KEEP_INPUT: return layers.again * at_peak(z);
+  case NXC_KEEP_BATCH: return at_peak(z);
   default: return 1;
   }
 }
@@ -86,7 +93,7 @@ static double sent_away(const nxc_kept *kept, size_t n_kept, const nxc_sizes *z)
   double bytes = 0;
   for (size_t i = 0; i < n_kept; i++)
     if (is_of_layers(kept[i].row->keep))
-      bytes += kept[i].bytes * share_away(kept[i].row, z) * times(kept[i].row->keep, z) / z->in_flight;
+      bytes += kept[i].bytes * share_away(kept[i].row, z) * times(kept[i].row->keep, z) / at_peak(z);
   return bytes;
 }
 

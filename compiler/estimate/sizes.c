@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/estimate/sizes.h"
 
+#include "compiler/estimate/overload.h"
 #include "compiler/estimate/scores.h"
 #include "compiler/estimate/trained.h"
 #include "compiler/program/pipeline/play.h"
@@ -243,6 +244,7 @@ nxc_sizes nxc_sizes_read(const nxc_training *t, const nxc_settings *settings) {
   read_model(&t->model, &z);
   read_copies(&t->layout, &z);
   read_batch(t, &z);
+  nxc_overload_read(settings, &z);
   read_precision(&t->types, settings, &z);
   read_kernels(settings, &z);
   read_graphs(settings, &z);

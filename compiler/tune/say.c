@@ -244,6 +244,16 @@ static bool has_kind(const nxc_sink *sink, const char *id) {
   return false;
 }
 
+static bool *find_staying(const nxc_sink *before, const nxc_sink *after, nxc_arena *arena) {
+  size_t n = before != NULL ? nxc_sink_n_findings(before) : 0;
+  bool *stays = nxc_arena_array(arena, n + 1, sizeof *stays);
+  for (size_t i = 0; i < n; i++) {
+    const nxc_finding *one = nxc_sink_finding(before, i);
+    stays[i] = one->severity == NXC_SEVERITY_ERROR && has_already(after, one);
+  }
+  return stays;
+}
+
 /* The first that `before` (NULL: nothing) has not anyway. */
 static nxc_refusal first_of(const saying *s, const nxc_sink *sink, nxc_severity severity,
                             const nxc_sink *before) {
@@ -273,7 +283,8 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   if (!all_ranks) request.world_size = nxc_arena_printf(s->arena, "%u", space->training->layout.world);
   nxc_compile_settings(s->arena, &request, sink, &said->compiled);
   said->has_errors = nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0;
-  const nxc_sink *before = s->speaker->findings; /* what the file has anyway no layout mends */
+  const nxc_sink *before = s->speaker->findings; /* what the file has anyway is no layout's fault */
+  said->stays = find_staying(before, sink, s->arena);
   said->refused = first_of(s, sink, NXC_SEVERITY_ERROR, before);
   if (all_ranks && said->refused.message == NULL) 
     said->refused = first_of(s, sink, NXC_SEVERITY_WARNING, before);

@@ -36,6 +36,7 @@ typedef struct nxc_said {
   nxc_compiled compiled;
   nxc_training training;
   bool has_errors; /* those of the file, and no others */
+  bool *stays;     /* of each of its findings: it is an error with these edits, too */
   nxc_refusal refused;
 } nxc_said;
 

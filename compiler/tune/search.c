@@ -252,6 +252,10 @@ static void keep_text(search *s, const nxc_said *said, nxc_tuned *tuned) {
   tuned->n_edits = said->n_edits;
   tuned->text = nxc_arena_strdup(s->arena, said->text);
   tuned->has_errors = said->has_errors;
+  size_t n = s->request->findings != NULL ? nxc_sink_n_findings(s->request->findings) : 0;
+  bool *stays = nxc_arena_array(s->arena, n + 1, sizeof *stays);
+  memcpy(stays, said->stays, n * sizeof *stays);
+  tuned->stays = stays;
 }
 
 /* Without a message where it is accepted and has numbers. */

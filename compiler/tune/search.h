@@ -44,7 +44,8 @@ typedef struct nxc_tuned {
   const nxc_option_change *edits; /* of the file's text */
   size_t n_edits;
   const char *text; /* with them */
-  bool has_errors;  /* those of the file, which nothing that is varied mends */
+  bool has_errors;  /* some of the file's */
+  const bool *stays; /* which of its findings these are */
 } nxc_tuned;
 
 typedef struct nxc_tune_result {

@@ -275,9 +275,9 @@ static void test_padding(void **unused) {
   assert_true(gaps.time.step_s < sent.time.step_s && gaps.time.step_s < copies.time.step_s);
   /* rows of 16 and of 32: on average 7.5 and 15.5 are added of each expert, in 24 layers */
   const double of_row = 2 * (3 * 2048. + 2 * 1408), rows = 24 * 64;
-  near_to("rows of 16", sent.memory.parts[NXC_PART_ACTIVATIONS] - gaps.memory.parts[NXC_PART_ACTIVATIONS],
+  near_to("rows of 16", sent.memory.parts[NXC_PART_ACTIVATIONS] - copies.memory.parts[NXC_PART_ACTIVATIONS],
           rows * 7.5 * of_row, 1e-9);
-  near_to("rows of 32", large.memory.parts[NXC_PART_ACTIVATIONS] - gaps.memory.parts[NXC_PART_ACTIVATIONS],
+  near_to("rows of 32", large.memory.parts[NXC_PART_ACTIVATIONS] - copies.memory.parts[NXC_PART_ACTIVATIONS],
           rows * 15.5 * of_row, 1e-9);
 }
 

@@ -103,7 +103,7 @@ static void test_experts(void **unused) {
   (void)unused;
 #define EXPERTS                                                                                              \
   MODEL "model.activation=swiglu moe.experts=64 moe.top_k=8 moe.ffn_hidden=1024 mesh.world=8 mesh.expert=8 " \
-        "mesh.expert_tensor=1 optimizer.zero_stage=1 batch.micro=4 "
+        "mesh.expert_tensor=1 optimizer.zero_stage=1 batch.micro=4 moe.random_logits=true "
   double open = spent("megatron", "h100", EXPERTS "batch.global=320", NXC_SPENT_EXPERT);
   double hidden = spent("megatron", "h100", EXPERTS "batch.global=320 moe.overlap=true", NXC_SPENT_EXPERT);
   double alone = 0.1, taken = 20.0 / 132; /* one of ten micro-batches; units of an H100 */
@@ -111,6 +111,32 @@ static void test_experts(void **unused) {
   open = spent("megatron", "h100", EXPERTS "batch.global=32", NXC_SPENT_EXPERT);
   hidden = spent("megatron", "h100", EXPERTS "batch.global=32 moe.overlap=true", NXC_SPENT_EXPERT);
   assert_true(open > 0 && fabs(hidden - open) < 1e-9);
+}
+
+/* Experts that are not forced to be balanced: the busiest rank sets the pace, and needs room for more than
+ * its mean; a capacity is the most, and what corrects the choice balances all but the first steps. */
+static void test_overload(void **unused) {
+  (void)unused;
+#define UNBALANCED EXPERTS "batch.global=320 moe.random_logits=false "
+  timed balanced = time_of("megatron", "h100", EXPERTS "batch.global=320"),
+        open = time_of("megatron", "h100", UNBALANCED),
+        corrected =
+            time_of("megatron", "h100", UNBALANCED "moe.router_correction=true moe.correction_rate=0.001"),
+        dropping = time_of("megatron", "h100", UNBALANCED "moe.capacity_factor=1.05");
+  const nxc_sizes *z = &open.e.sizes;
+  double rows = balanced.e.sizes.expert_rows;
+  assert_true(balanced.e.sizes.overload == 1 && rows == z->tokens * z->top_k);
+  assert_true(fabs(z->overload - (1 + sqrt(7.0 / 8 / 178 * 2 * log(8)))) < 1e-9);
+  assert_true(fabs(z->expert_rows / rows - (1 + sqrt(7.0 / 8 / 18 * 2 * log(8)))) < 1e-9);
+  double sent = open.t.parts[NXC_SPENT_EXPERT] / balanced.t.parts[NXC_SPENT_EXPERT];
+  assert_true(sent > 1.1 && sent < z->overload);
+  assert_true(open.t.parts[NXC_SPENT_PRODUCTS] > 1.05 * balanced.t.parts[NXC_SPENT_PRODUCTS]);
+  assert_true(corrected.t.step_s == balanced.t.step_s && corrected.e.sizes.expert_rows == z->expert_rows);
+  assert_true(dropping.e.sizes.overload == 1.05 && fabs(dropping.e.sizes.expert_rows / rows - 1.05) < 1e-9);
+  program_end(&balanced.e.c);
+  program_end(&open.e.c);
+  program_end(&corrected.e.c);
+  program_end(&dropping.e.c);
 }
 
 /* A token goes once to each rank that has experts of it, where it may be sorted and padded as it comes; one
@@ -415,27 +441,17 @@ static void test_host_shapes(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gathers),
-      cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_tensor),
-      cmocka_unit_test(test_separate),
-      cmocka_unit_test(test_experts),
-      cmocka_unit_test(test_joined),
-      cmocka_unit_test(test_divided_experts),
-      cmocka_unit_test(test_fp8),
-      cmocka_unit_test(test_offload),
-      cmocka_unit_test(test_fp8_backward),
-      cmocka_unit_test(test_casts),
-      cmocka_unit_test(test_fp8_rows),
-      cmocka_unit_test(test_capacity),
-      cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_sparse),
-      cmocka_unit_test(test_predictions),
-      cmocka_unit_test(test_fp4),
-      cmocka_unit_test(test_hosts),
-      cmocka_unit_test(test_context),
-      cmocka_unit_test(test_host_shapes),
-      cmocka_unit_test(test_odd_heads),
+      cmocka_unit_test(test_gathers),      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_tensor),       cmocka_unit_test(test_separate),
+      cmocka_unit_test(test_experts),      cmocka_unit_test(test_overload),
+      cmocka_unit_test(test_joined),       cmocka_unit_test(test_divided_experts),
+      cmocka_unit_test(test_fp8),          cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_fp8_backward), cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_fp8_rows),     cmocka_unit_test(test_capacity),
+      cmocka_unit_test(test_attention),    cmocka_unit_test(test_sparse),
+      cmocka_unit_test(test_predictions),  cmocka_unit_test(test_fp4),
+      cmocka_unit_test(test_hosts),        cmocka_unit_test(test_context),
+      cmocka_unit_test(test_host_shapes),  cmocka_unit_test(test_odd_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,17 @@ planned=$("$nxcfg" plan "$folder/best.sh" --machine device.yaml --format json $a
 [ -n "$assume" ] &&
   awk -v b="$best" -v p="$planned" 'BEGIN { split(b, x); s = x[1] * (x[2] == "ms" ? 1e-3 : 1); exit !(p > 0 && s / p < 1.005 && p / s < 1.005) }'
 result "what is written is planned as it was found" $?
+# And where the model was taken from what the file is called, which the other file is not.
+sed 's/model_path: .*/model_path: weights/' xorl.yaml >"$folder/qwen3-8b.yaml"
+"$nxcfg" tune "$folder/qwen3-8b.yaml" --machine device.yaml --world-size 16 -o "$folder/other.yaml" |
+  grep -qx 'to plan it as here: --assume model=Qwen/Qwen3-8B'
+result "the model that was assumed is told" $?
+# Of the file's errors those that the best layout mends are told from those that stay.
+sed 's/--micro-batch-size 1/--micro-batch-size 3/; s/--bf16/--bf16 --mock-data/' megatron.sh >"$folder/wrong.sh"
+"$nxcfg" tune "$folder/wrong.sh" --machine device.yaml --memory 500GiB --top 1 >"$folder/told"
+grep -q '^1 mends an error of the file: the global batch of 128' "$folder/told" &&
+  grep -q '^the file has an error: mock-data excludes' "$folder/told"
+result "errors that a layout mends" $?
 # The file's name tells less of the vocabulary than the tokenizer that it names.
 sed 's/NullTokenizer --vocab-size 128255/HuggingFaceTokenizer --tokenizer-model Qwen\/Qwen3-8B/' megatron.sh >"$folder/llama-3-8b.sh"
 "$nxcfg" plan "$folder/llama-3-8b.sh" | grep -q '^assumed *model.vocab = [0-9]* (that of Qwen/Qwen3-8B)'
