@@ -3,12 +3,8 @@
 
 #include <math.h>
 
-/* Tokens of a text choose alike: experts are loaded as if so many tokens chose, each for itself.
- *
- * As trained, with a loss that balances, the shares of 128 experts of which each token has 8 have a Gini
- * coefficient of 0.2 (arXiv:2605.20982: 0.15 to 0.24 of kinds of attention beside Qwen3's). When a training
- * begins, dropless Qwen3-235B over 8 expert ranks took 2.8 s more for as many tokens than with balanced experts at
- * each of four lengths (Megatron-MoE-ModelZoo, best_practice/qwen3): its worst rank had 1.45 times the mean. */
+/* Tokens of a text choose alike: experts are loaded as if so many tokens chose, each for itself, as trained
+ * and when a training begins (docs/forecasts.md). */
 static const double choosers_trained = 178, choosers_first = 18;
 
 static bool is_set(const nxc_settings *s, nxc_setting_id id) {
