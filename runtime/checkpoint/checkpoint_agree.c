@@ -60,9 +60,10 @@ typedef struct differences {
 
 static void add_difference(differences *to, const char *path, const json_t *there, const json_t *here) {
   enum { MOST = 5 };
+  const size_t SHORT = JSON_ENCODE_ANY | JSON_REAL_PRECISION(16); /* 0.003 is 0.003 */
   if (++to->n > MOST || to->n_used + 1 >= sizeof to->text) return;
-  char *was = there ? json_dumps(there, JSON_ENCODE_ANY) : NULL;
-  char *is = here ? json_dumps(here, JSON_ENCODE_ANY) : NULL;
+  char *was = there ? json_dumps(there, SHORT) : NULL;
+  char *is = here ? json_dumps(here, SHORT) : NULL;
   to->n_used +=
       (size_t)snprintf(to->text + to->n_used, sizeof to->text - to->n_used, "\n  %s: %.60s there, %.60s here",
                        path, was ? was : "not set", is ? is : "not set");
@@ -78,25 +79,28 @@ static void end_differences(differences *to) {
 }
 
 /* Those that bind a run, and those that do not. A default that an earlier nxcfg did not have is what it did.
- */
-static void compare_settings(const json_t *manifest, const nxr_manifest_run *run, differences *bound,
+ * Whether the schedule is all that binds. */
+static bool compare_settings(const json_t *manifest, const nxr_manifest_run *run, differences *bound,
                              differences *free_ones) {
   json_t *old = json_object_get(manifest, "settings"), *new = nxr_manifest_settings(run->plan), *value;
   json_t *merged = json_copy(old);
   const char *path;
+  bool scheduled = true;
   json_object_update_missing(merged, new);
   bool same_decay = decay_of(old) == decay_of(new),
        keeps = run->plan->run_names->schedule != NX_SCHEDULE_OF_PLAN;
   json_object_foreach(merged, path, value) {
     const json_t *there = json_object_get(old, path), *here = json_object_get(new, path);
-    bool binding = binds(run, path) || (keeps && is_scheduled(path, same_decay));
-    if (there == NULL && is_default(run->plan, path)) continue;
-    if (!json_equal(there, here)) add_difference(binding ? bound : free_ones, path, there, here);
+    bool always = binds(run, path), binding = always || (keeps && is_scheduled(path, same_decay));
+    if ((there == NULL && is_default(run->plan, path)) || json_equal(there, here)) continue;
+    add_difference(binding ? bound : free_ones, path, there, here);
+    scheduled &= !always;
   }
   end_differences(bound);
   end_differences(free_ones);
   json_decref(merged);
   json_decref(new);
+  return scheduled;
 }
 
 static const char *remedy_of(uint32_t schedule) {
@@ -125,7 +129,7 @@ static bool check_plan(const json_t *manifest, const char *folder, const nxr_man
                          NXR_MANIFEST_VERSION);
   nx_hex(run->plan->header->plan_id, hex);
   if (strcmp(recorded, hex) == 0) return true;
-  compare_settings(manifest, run, &bound, &others);
+  bool scheduled = compare_settings(manifest, run, &bound, &others);
   if (bound.n == 0 && others.n == 0) {
     nxr_print(
         stderr,
@@ -140,7 +144,8 @@ static bool check_plan(const json_t *manifest, const char *folder, const nxr_man
     return true;
   }
   return nxr_fault_set(fault, "%s is of another plan: %.12s…, and this one is %.12s…. What differs:%s\n%s",
-                       folder, recorded, hex, bound.text, remedy_of(run->plan->run_names->schedule));
+                       folder, recorded, hex, bound.text,
+                       remedy_of(scheduled ? run->plan->run_names->schedule : NX_SCHEDULE_OF_PLAN));
 }
 
 /* Another dataset is refused, unless it is welcome. */

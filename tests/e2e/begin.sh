@@ -95,12 +95,15 @@ expect 'a folder of weights is one to load' 0 'step 8/8' $run hf.bin --dir hf
 same 'and begins at step 0' hf folder 1
 
 plan changed checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4
-expect 'with another schedule, which the plan decides' 0 'schedule.min_lr: 0.00029.* there, 0.0001 here' \
+expect 'with another schedule, which the plan decides' 0 'schedule.min_lr: 0.0003 there, 0.0001 here' \
   $run changed.bin --dir changed
 plan kept checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4 checkpoint.schedule=same
 expect 'or which has to be the same' 1 'by checkpoint.schedule the schedule too' $run kept.bin --dir kept
 plan theirs checkpoint.load=whole checkpoint.load_step=4 schedule.min_lr=1e-4 checkpoint.schedule=checkpoint
-expect 'or is to be that of the checkpoint, which is named' 1 'schedule.min_lr: 0.00029.* there' $run theirs.bin --dir theirs
+expect 'or is to be that of the checkpoint, which is named' 1 'schedule.min_lr: 0.0003 there' $run theirs.bin --dir theirs
+plan wider checkpoint.load=whole checkpoint.load_step=4 model.ffn_hidden=128 checkpoint.schedule=checkpoint
+expect 'where more differs than the schedule that is what is told' 1 '^A run goes on only where these are the same; to' \
+  $run wider.bin --dir wider
 plan longer checkpoint.load=whole checkpoint.load_step=4 schedule.max_steps=9 schedule.constant_steps=1 \
   checkpoint.schedule=same
 expect 'more steps behind the end of the decay are the same schedule' 0 'step 9/9' $run longer.bin --dir longer
