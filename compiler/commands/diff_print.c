@@ -104,6 +104,7 @@ static void print_text(const nxc_diff *c) {
   }
   print_estimates(c);
   const char *a = name_of(c, 0), *b = name_of(c, 1);
+  if (*c->found.resumed) nxc_print_filled(stdout, 2, "", 0, c->found.resumed, "");
   if (*c->found.unread) printf("differ where they are not read: %s\n", c->found.unread);
   const char *verdict = " mean the same";
   if (c->found.n_items > 0)
@@ -173,6 +174,7 @@ static void print_markdown(const nxc_diff *c) {
     }
   }
   putchar('\n');
+  if (*c->found.resumed) printf("%s\n\n", c->found.resumed);
 }
 
 /* An annotation of the line that says the new value, where one does. */

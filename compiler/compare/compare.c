@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/document/redaction.h"
 #include "compiler/compare/compare.h"
+#include "schema/scheduled.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct comparing {
@@ -127,9 +129,35 @@ static void compare_two_dialects(comparing *c) {
   }
 }
 
+static double number_of(const nxc_side *side, nxc_setting_id id) {
+  return side->settings[id].json ? strtod(side->settings[id].json, NULL) : 0;
+}
+
+static double decay_of(const nxc_side *side) {
+  return number_of(side, NX_SETTING_SCHEDULE_MAX_STEPS) - number_of(side, NX_SETTING_SCHEDULE_CONSTANT_STEPS);
+}
+
+/* Such settings are safe to change, and yet have no effect, or none that the second side allows. */
+static const char *tell_schedule(const comparing *c) {
+  static const char *const words[][2] = {
+      {"\"checkpoint\"",
+       "a run that goes on keeps its checkpoint's learning rate and weight decay (checkpoint.schedule)"},
+      {"\"same\"", "a run goes on with the same learning rate and weight decay only (checkpoint.schedule)"}};
+  const char *kept = c->sides[1]->settings[NX_SETTING_CHECKPOINT_SCHEDULE].json;
+  bool same_decay = decay_of(c->sides[0]) == decay_of(c->sides[1]), differs = false;
+  for (size_t i = 0; i < c->found.n_items; i++)
+    differs |= nx_is_scheduled(c->found.items[i].path, same_decay);
+  for (size_t i = 0; differs && kept != NULL && i < sizeof words / sizeof *words; i++)
+    if (strcmp(kept, words[i][0]) == 0) return words[i][1];
+  return "";
+}
+
 nxc_comparison nxc_compare(nxc_arena *arena, const nxc_side *a, const nxc_side *b) {
-  comparing c = {.arena = arena, .sides = {a, b}, .found = {.unread = ""}};
+  comparing c = {.arena = arena, .sides = {a, b}, .found = {.unread = "", .resumed = ""}};
   compare_settings(&c);
+  bool one_system =
+      a->compiled == NULL || b->compiled == NULL || a->compiled->dialect == b->compiled->dialect;
+  if (one_system) c.found.resumed = tell_schedule(&c);
   if (a->compiled == NULL || b->compiled == NULL) return c.found;
   if (a->compiled->dialect == b->compiled->dialect) compare_same_dialect(&c);
   else compare_two_dialects(&c);

@@ -37,6 +37,7 @@ typedef struct nxc_comparison {
   nxc_difference *items;
   size_t n_items;
   const char *unread; /* options that differ where no side reads them, "a, b"; "" for none */
+  const char *resumed; /* what becomes of a schedule that differs where a run goes on; "" for none */
 } nxc_comparison;
 
 /* A setting of a plan, by its path. */

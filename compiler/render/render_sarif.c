@@ -28,7 +28,8 @@ static json_t *rule_to_json(nxc_arena *arena, const char *id) {
   const char *more = diagnostic ? diagnostic->explain : rule ? rule->explain : NULL;
   if (title != NULL) json_object_set_new(object, "shortDescription", json_pack("{s:s}", "text", title));
   if (more != NULL) json_object_set_new(object, "fullDescription", json_pack("{s:s}", "text", more));
-  const char *help = rule || diagnostic ? "`nxcfg explain` and this id tell more." : "A rule of this site.";
+  const char *help = "A rule of this site.";
+  if (rule || diagnostic) help = nxc_arena_printf(arena, "nxcfg explain %s tells more.", id);
   json_object_set_new(object, "help", json_pack("{s:s}", "text", help));
   return object;
 }

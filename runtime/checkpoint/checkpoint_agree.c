@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/checkpoint_agree.h"
 
 #include "runtime/files/fault.h"
+#include "schema/scheduled.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,18 +15,6 @@ enum { HEX_BYTES = 65 };
 static double decay_of(const json_t *settings) {
   return json_number_value(json_object_get(settings, "schedule.max_steps")) -
          json_number_value(json_object_get(settings, "schedule.constant_steps"));
-}
-
-/* Whether the setting says a part of the schedule that another value of it changes. */
-static bool is_scheduled(const char *path, bool same_decay) {
-  static const char *const others[] = {"optimizer.lr", "optimizer.weight_decay",
-                                       "optimizer.start_weight_decay", "optimizer.weight_decay_growth",
-                                       "optimizer.weight_decay_steps"};
-  if (strcmp(path, "schedule.max_steps") == 0 || strcmp(path, "schedule.constant_steps") == 0)
-    return !same_decay;
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (strcmp(path, others[i]) == 0) return true;
-  return strncmp(path, "schedule.", strlen("schedule.")) == 0;
 }
 
 /* Its index in the plan; NX_NONE: the plan does not know it. */
@@ -91,7 +80,7 @@ static bool compare_settings(const json_t *manifest, const nxr_manifest_run *run
        keeps = run->plan->run_names->schedule != NX_SCHEDULE_OF_PLAN;
   json_object_foreach(merged, path, value) {
     const json_t *there = json_object_get(old, path), *here = json_object_get(new, path);
-    bool always = binds(run, path), binding = always || (keeps && is_scheduled(path, same_decay));
+    bool always = binds(run, path), binding = always || (keeps && nx_is_scheduled(path, same_decay));
     if ((there == NULL && is_default(run->plan, path)) || json_equal(there, here)) continue;
     add_difference(binding ? bound : free_ones, path, there, here);
     scheduled &= !always;
