@@ -120,6 +120,18 @@ static void mark(nxc_arena *arena, nxc_found_files *found, size_t n_before, bool
   }
 }
 
+void nxc_folders_search(nxc_arena *arena, nxc_found_files *found) {
+  size_t n_left = 0;
+  for (size_t i = 0; i < found->names.n_items; i++) {
+    const char *path = found->names.items[i], *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const place in = begin(arena, slash ? nxc_arena_strndup(arena, path, (size_t)(name - path)) : ".");
+    if (!found->below[i] && (*name == '.' || is_left_out(arena, &in, name, false))) continue;
+    found->names.items[n_left] = path;
+    found->below[n_left++] = true;
+  }
+  found->names.n_items = n_left;
+}
+
 bool nxc_folders_expand(nxc_arena *arena, const char *command, const nxc_texts *files,
                         nxc_found_files *found) {
   bool good = true;

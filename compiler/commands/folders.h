@@ -22,5 +22,7 @@ bool nxc_folders_take(const char *name);
  * has none. */
 bool nxc_folders_expand(nxc_arena *arena, const char *command, const nxc_texts *files,
                         nxc_found_files *found);
+/* Files that are named are as if they were found below their folders: those that these leave out are gone. */
+void nxc_folders_search(nxc_arena *arena, nxc_found_files *found);
 
 #endif

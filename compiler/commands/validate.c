@@ -28,6 +28,8 @@ static const char usage[] =
     "  --watch              judge again whenever a FILE changes\n"
     "  --statistics         count the findings of each kind at the end\n"
     "  -q                   print findings alone\n"
+    "  --searched           FILEs that are named, too, are left alone where folders leave\n"
+    "                       them out, or they are no training's\n"
     "  --for nxrun          what nxrun cannot execute is an error\n"
     "  --partial            the file is a part: what it lacks may stand elsewhere\n"
     "  --memory BYTES       demand that a rank needs no more, as 80GiB\n"
@@ -38,7 +40,7 @@ static const char usage[] =
 /* What is asked of the command, beside how a file is judged. */
 typedef struct wish {
   nxc_standard standard;
-  bool fix, unsafe, diff, quiet, statistics, watch;
+  bool fix, unsafe, diff, quiet, statistics, watch, searched;
   bool silent; /* nothing but the text or the diff is printed */
 } wish;
 
@@ -104,14 +106,18 @@ static void print(void *context, size_t index) {
 static int report_foreign(const validation *all, size_t n_files) {
   size_t n_foreign = all->tally.n_foreign;
   if (n_foreign == 0) return all->status;
-  bool none = n_foreign == n_files, quiet = all->asked->quiet || all->asked->silent;
+  bool searched = all->asked->searched, none = n_foreign == n_files && !searched;
+  bool quiet = all->asked->quiet || all->asked->silent;
   bool text = all->options->format == NXC_FORMAT_TEXT && !none;
-  const char *files = n_foreign == 1 ? "file below folders is no training configuration"
-                                     : "files below folders are no training configurations";
+  const char *where = searched ? "" : " below folders";
+  const char *are = n_foreign == 1 ? "is no training configuration" : "are no training configurations";
   fflush(stdout);
   if (none || !quiet)
-    fprintf(text ? stdout : stderr, "%s%zu %s and not judged%s\n", none ? "nxcfg validate: " : "", n_foreign,
-            files, none ? "; there is no other" : " (a file that is named is judged)");
+    fprintf(text ? stdout : stderr, "%s%zu file%s%s %s and not judged%s\n", none ? "nxcfg validate: " : "",
+            n_foreign, n_foreign == 1 ? "" : "s", where, are,
+            none       ? "; there is no other"
+            : searched ? ""
+                       : " (a file that is named is judged)");
   return none ? NXC_EXIT_USAGE : all->status;
 }
 
@@ -137,7 +143,7 @@ static void print_end(const validation *all) {
 static int validate_found(nxc_arena *arena, const nxc_options *options, const wish *asked,
                           const nxc_found_files *found) {
   const nxc_document_format *format = asked->silent ? NULL : nxc_document_format_of(options->format);
-  size_t n_files = options->files.n_items > 0 ? options->files.n_items : 1;
+  size_t n_files = options->files.n_items > 0 || asked->searched ? options->files.n_items : 1;
   validation all = {.options = options,
                     .asked = asked,
                     .below = found->below,
@@ -159,6 +165,7 @@ static int validate_found(nxc_arena *arena, const nxc_options *options, const wi
 static int validate_all(nxc_arena *arena, const nxc_options *options, const wish *asked) {
   nxc_found_files found;
   if (!nxc_folders_expand(arena, "validate", &options->files, &found)) return NXC_EXIT_USAGE;
+  if (asked->searched) nxc_folders_search(arena, &found);
   nxc_options own = *options;
   own.files = found.names;
   wish of_own = *asked;
@@ -224,6 +231,7 @@ int nxc_command_validate(int argc, char **argv) {
                                      {.name = "--watch", .flag = &asked.watch},
                                      {.name = "--statistics", .flag = &asked.statistics},
                                      {.name = "-q", .flag = &asked.quiet},
+                                     {.name = "--searched", .flag = &asked.searched},
                                      {.name = "--memory", .text = &memory},
                                      {.name = "--machine", .text = &machine},
                                      {.name = "--assume", .list = &assume},

@@ -109,13 +109,18 @@ check "action: good files and folders pass"
 # -- pre-commit
 hook=$(value "$root/.pre-commit-hooks.yaml" 0 entry)
 [ "$(value "$root/.pre-commit-hooks.yaml" 0 id)" = "$(value "$work/pre-commit.yaml" repos 0 hooks 0 id)" ] &&
-  [ "$hook" = "nxcfg validate --format short -q" ] && [ -f "$root/pyproject.toml" ]
+  [ "$hook" = "nxcfg validate --searched --format short -q" ] && [ -f "$root/pyproject.toml" ]
 check "pre-commit: the hook and README agree"
 $hook configs/deep/two.yml >"$work/out" 2>&1
 check "pre-commit: a good file passes"
 $hook configs/four.yaml configs/deep/two.yml >"$work/out" 2>&1
 [ $? = 1 ] && grep -q '^configs/four.yaml:7:23: error\[NX1301\]' "$work/out"
 check "pre-commit: a broken one does not"
+printf 'site_name: pages\n' >pages.yml
+printf 'exclude: [configs/four.yaml]\n' >.nxcfg.yaml
+$hook pages.yml configs/four.yaml >"$work/out" 2>&1 && $hook pages.yml >>"$work/out" 2>&1 && [ ! -s "$work/out" ]
+check "pre-commit: what is no training's, or excluded, is left alone"
+rm pages.yml .nxcfg.yaml
 pattern=$(value "$work/pre-commit.yaml" repos 0 hooks 0 files)
 [ "$(git ls-files | grep -cE "$pattern")" = 5 ]
 check "pre-commit: files names the configurations"
