@@ -75,9 +75,15 @@ static bool has_rdma(void) {
   return found;
 }
 
+/* One rank alone, whoever may have started it: it needs neither shared memory nor a network. */
+static bool is_alone(void) {
+  return nxr_launch_ranks() == 1 && launcher_number("SLURM_NTASKS", 1) == 1 && getenv("PMIX_RANK") == NULL;
+}
+
 /* Over TCP an announcement gains nothing: the bytes are copied anyway, and each message would cross the
  * cable several times before the first of them. Up to what a late receiver may have to set aside. */
 void nxr_launch_choose_messages(void) {
+  if (is_alone()) setenv("UCX_TLS", "self", 0);
   bool one_host = nxr_launch_ranks() <= nxr_launch_local_ranks();
   if (!one_host && !has_rdma()) setenv("UCX_RNDV_THRESH", "4m", 0);
 }

@@ -17,7 +17,7 @@ bool nxr_launch_is_orphan(void);
 /* Says what of this host's limits MPI fails at without telling its user. */
 void nxr_launch_look_around(void);
 /* Between hosts without RDMA: from which size on MPI's messages are announced before they are sent, unless
- * UCX_RNDV_THRESH says it. */
+ * UCX_RNDV_THRESH says it. Of one rank alone: none, unless UCX_TLS says by what. */
 void nxr_launch_choose_messages(void);
 /* The largest message that is not announced, or more. */
 uint64_t nxr_launch_unannounced_bytes(void);

@@ -123,6 +123,7 @@ expect 'nobody reads what is printed' 1 '^[1-9] read:.*standard output: a part o
   echo \"\$(ls unread/checkpoints | wc -l) read: \$(cat unread.err)\"; exit \$(cat unread.status)"
 expect 'no stream is open' 0 '^0 bytes of the lock' sh -c "
   '$nxrun' one.bin --dir unheard <&- >&- 2>&-; echo \"\$(wc -c <unheard/lock) bytes of the lock\""
+expect 'one rank needs little of anything' 0 '^step 4/4 ' sh -c "ulimit -n 24; ulimit -f 1000; '$nxrun' one.bin --dir poor"
 expect 'few files may be open, but more are allowed' 0 '^step 4/4 ' sh -c "ulimit -S -n 12; '$nxrun' one.bin --dir unlimited"
 
 # No wait is for ever, wherever the rank that is waited for stands still.
