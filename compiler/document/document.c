@@ -44,6 +44,7 @@ nxc_document *nxc_document_read(nxc_arena *arena, const nxc_source *source, cons
   nxc_reader reader = {.arena = arena, .source = source, .reading = reading, .sink = sink, .ok = true};
   nxc_document *document = nxc_arena_alloc(arena, sizeof *document);
   char *text = nxc_reader_clean(&reader);
+  reader.clean = text;
   nxc_node *root = text ? nxc_document_read_tree(&reader, text, source->n_bytes) : NULL;
   document->arena = arena;
   document->root = make_root(&reader, root);

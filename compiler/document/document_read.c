@@ -308,23 +308,26 @@ static void close_all(builder *b) {
   }
 }
 
-static void run_events(builder *b, const char *text, size_t n_bytes) {
+/* What is to be read instead, where it ends at a slip that is known how to mend; else NULL. */
+static const char *run_events(builder *b, const char *text, size_t *n_bytes) {
   if (!yaml_parser_initialize(&b->parser)) {
     fputs("nxcfg: out of memory\n", stderr);
     exit(3);
   }
   yaml_parser_set_encoding(&b->parser, YAML_UTF8_ENCODING);
-  yaml_parser_set_input_string(&b->parser, (const unsigned char *)text, n_bytes);
+  yaml_parser_set_input_string(&b->parser, (const unsigned char *)text, *n_bytes);
   size_t n_documents = 0;
+  const char *mended = NULL;
   for (bool more = true; more && !b->stopped;) {
     yaml_event_t event;
     if (!yaml_parser_parse(&b->parser, &event)) {
       const yaml_parser_t *p = &b->parser;
       bool elsewhere = p->context && p->context_mark.line != p->problem_mark.line;
-      nxc_reader_syntax(&b->reader, p->problem,
-                        nxc_reader_span(&b->reader, p->problem_mark.line, p->problem_mark.column, 1),
-                        elsewhere ? p->context : NULL,
-                        nxc_reader_span(&b->reader, p->context_mark.line, p->context_mark.column, 1));
+      mended = nxc_reader_syntax(&b->reader, p->problem,
+                                 nxc_reader_span(&b->reader, p->problem_mark.line, p->problem_mark.column, 1),
+                                 elsewhere ? p->context : NULL,
+                                 nxc_reader_span(&b->reader, p->context_mark.line, p->context_mark.column, 1),
+                                 n_bytes);
       break;
     }
     more = event.type != YAML_STREAM_END_EVENT;
@@ -333,6 +336,12 @@ static void run_events(builder *b, const char *text, size_t n_bytes) {
   }
   close_all(b);
   yaml_parser_delete(&b->parser);
+  return mended;
+}
+
+static void begin(builder *b, const nxc_reader *reader) {
+  *b = (builder){
+      .reader = *reader, .anchors = nxc_names_new(reader->arena), .n_alias_left = NXC_ALIAS_NODES_MAX};
 }
 
 nxc_node *nxc_document_read_tree(nxc_reader *reader, const char *text, size_t n_bytes) {
@@ -341,11 +350,13 @@ nxc_node *nxc_document_read_tree(nxc_reader *reader, const char *text, size_t n_
     fputs("nxcfg: out of memory\n", stderr);
     exit(3);
   }
-  b->reader = *reader;
-  b->anchors = nxc_names_new(reader->arena);
-  b->n_alias_left = NXC_ALIAS_NODES_MAX;
-  run_events(b, text, n_bytes);
-  if (b->reader.ok) nxc_reader_check_tabs(&b->reader, b->texts, b->n_texts);
+  begin(b, reader);
+  const char *mended = run_events(b, text, &n_bytes);
+  if (mended != NULL) { /* a slip is mended, and everything else is found in one go; what was, is told once */
+    begin(b, reader);
+    run_events(b, mended, &n_bytes);
+  }
+  if (b->reader.ok && mended == NULL) nxc_reader_check_tabs(&b->reader, b->texts, b->n_texts);
   nxc_reader_finish(&b->reader);
   nxc_node *root = b->root;
   *reader = b->reader;

@@ -38,8 +38,7 @@ nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, s
   return (nxc_span){source, (uint32_t)line + 1, (uint32_t)column + 1, (uint32_t)length};
 }
 
-/* libyaml's words for the usual mistakes, in ours; the first are those behind a line without a colon. */
-enum { N_LACK_COLONS = 2 };
+/* libyaml's words for the usual mistakes, in ours. */
 static const struct {
   const char *yaml, *message, *fix;
 } syntax_texts[] = {
@@ -63,76 +62,61 @@ static const struct {
     {"did not find expected '-' indicator", "the indentation fits no open list here", NULL},
 };
 
-static bool is_indented_by_tab(nxc_span at) {
-  size_t n_bytes, n_spaces = 0;
-  const char *line = at.source ? nxc_source_line(at.source, at.line, &n_bytes) : NULL;
-  while (line != NULL && n_spaces < n_bytes && line[n_spaces] == ' ') n_spaces++;
-  return line != NULL && n_spaces < n_bytes && line[n_spaces] == '\t';
-}
-
-/* The next line above that is no comment, where it has no colon and is no item; 0: it is fine, or none is. */
-static uint32_t line_without_colon(nxc_span at) {
-  for (uint32_t line = at.source ? at.line : 0; line > 1; line--) {
-    size_t n_bytes, n = 0;
-    const char *text = nxc_source_line(at.source, line - 1, &n_bytes);
-    while (n < n_bytes && strchr(" \t\r", text[n]) != NULL) n++;
-    if (n == n_bytes || text[n] == '#') continue;
-    if (text[n] == '-' || text[n] == '"' || text[n] == '\'') return 0;
-    for (; n < n_bytes && text[n] != '#'; n++)
-      if (text[n] == ':' && (n + 1 == n_bytes || strchr(" \t\r", text[n + 1]) != NULL)) return 0;
-    return line - 1;
-  }
-  return 0;
-}
-
-/* Where another indentation of one line would make YAML of the text the finding is about that line. */
-static nxc_repair repair_indentation(nxc_reader *reader, nxc_span *at, const char **message,
-                                     const char **fix) {
-  nxc_arena *arena = nxc_sink_arena(reader->sink);
-  const nxc_misindented line = nxc_misindented_line(at->source, at->line);
-  if (line.line == 0) return (nxc_repair){0};
-  *at = nxc_reader_span(reader, line.line - 1, line.is, 0);
-  *message = nxc_arena_printf(arena, "this line is indented by %zu, which fits no line around it", line.is);
-  *fix = nxc_arena_printf(arena, "indent it by %zu", line.indent);
-  size_t begin = at->source->line_start[line.line - 1],
+/* Another indentation of one line that would make YAML of the text. */
+static bool find_indentation(nxc_reader *reader, uint32_t number, nxc_line_mend *found) {
+  nxc_arena *arena = reader->arena;
+  const nxc_misindented line = nxc_misindented_line(reader->source, number);
+  if (line.line == 0) return false;
+  size_t begin = reader->source->line_start[line.line - 1],
          fewer = line.is > line.indent ? line.is - line.indent : 0;
-  const nxc_edit edit = {at->source, begin, begin + fewer,
-                         nxc_arena_printf(arena, "%*s", (int)(line.indent + fewer - line.is), "")};
-  const nxc_repair repair = {&edit, 1, false};
-  return nxc_repair_copy(arena, &repair);
+  *found = (nxc_line_mend){.at = nxc_reader_span(reader, line.line - 1, line.is, 0),
+                           .edit = {reader->source, begin, begin + fewer,
+                                    nxc_arena_printf(arena, "%*s", (int)(line.indent + fewer - line.is), "")},
+                           .message = nxc_arena_printf(
+                               arena, "this line is indented by %zu, which fits no line around it", line.is),
+                           .fix = nxc_arena_printf(arena, "indent it by %zu", line.indent)};
+  return true;
 }
 
-void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
-                       nxc_span opened) {
-  const char *message = problem ? problem : "this is not YAML", *fix = NULL;
-  uint32_t above = 0;
+static const char *mended_text(const nxc_reader *reader, const nxc_edit *edit, size_t *n_bytes) {
+  size_t n = strlen(edit->text), n_behind = reader->source->n_bytes - edit->end;
+  char *text = nxc_arena_alloc(reader->arena, edit->begin + n + n_behind + 1);
+  memcpy(text, reader->clean, edit->begin);
+  memcpy(text + edit->begin, edit->text, n);
+  memcpy(text + edit->begin + n, reader->clean + edit->end, n_behind);
+  text[ *n_bytes = edit->begin + n + n_behind] = '\0';
+  return text;
+}
+
+const char *nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
+                              nxc_span opened, size_t *n_bytes) {
+  const nxc_remark remark = {opened, context};
+  nxc_finding finding = {.id = "NX1001",
+                         .severity = NXC_SEVERITY_ERROR,
+                         .message = problem ? problem : "this is not YAML",
+                         .at = at,
+                         .remarks = &remark,
+                         .n_remarks = context ? 1 : 0};
   for (size_t i = 0; i < sizeof syntax_texts / sizeof *syntax_texts; i++) {
-    if (strncmp(message, syntax_texts[i].yaml, strlen(syntax_texts[i].yaml))) continue;
-    message = syntax_texts[i].message;
-    fix = syntax_texts[i].fix;
-    above = i < N_LACK_COLONS ? line_without_colon(at) : 0;
-    if (above > 0)
-      fix = nxc_arena_printf(nxc_sink_arena(reader->sink),
-                             "write key: value on line %u, which has no colon with a blank behind it", above);
+    if (strncmp(finding.message, syntax_texts[i].yaml, strlen(syntax_texts[i].yaml))) continue;
+    finding.message = syntax_texts[i].message;
+    finding.fix = syntax_texts[i].fix;
     break;
   }
-  nxc_repair repair = {0};
-  if (is_indented_by_tab(at)) {
-    message = "this line is indented with a tab, which YAML does not take";
-    fix = "indent with spaces";
-  } else if (above == 0) {
-    repair = repair_indentation(reader, &at, &message, &fix);
+  nxc_line_mend mend;
+  bool slip = nxc_find_line_mend(reader, at.line, context ? opened.line : 0, &mend),
+       known = slip || find_indentation(reader, at.line, &mend);
+  const nxc_repair repair = {&mend.edit, 1, false};
+  if (known) {
+    finding.at = mend.at;
+    finding.message = mend.message;
+    finding.fix = mend.fix;
+    finding.repair = nxc_repair_copy(nxc_sink_arena(reader->sink), &repair);
   }
-  const nxc_remark remark = {opened, context};
-  nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1001",
-                                               .severity = NXC_SEVERITY_ERROR,
-                                               .message = message,
-                                               .fix = fix,
-                                               .repair = repair,
-                                               .at = at,
-                                               .remarks = &remark,
-                                               .n_remarks = context ? 1 : 0});
+  if (slip) finding.n_remarks = 0;
+  nxc_sink_report(reader->sink, &finding);
   reader->ok = false;
+  return known && reader->clean ? mended_text(reader, &mend.edit, n_bytes) : NULL;
 }
 
 enum { REPORTED_CHARACTERS_MAX = 8 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { BYTES_MAX = 1 << 15, INDENT_MAX = 64, LINES_MAX = 12, DELTA_MAX = 4, DEPTH_MAX = 64 };
+enum { INDENT_MAX = 64, LINES_MAX = 12, DELTA_MAX = 4, DEPTH_MAX = 64 };
 
 typedef struct line {
   uint32_t number; /* 0: there is none */
@@ -42,7 +42,7 @@ static line neighbour(const nxc_source *source, uint32_t number, int step) {
   return found;
 }
 
-static bool is_yaml(const char *text, size_t n_bytes) {
+bool nxc_is_yaml(const char *text, size_t n_bytes) {
   yaml_parser_t parser;
   if (!yaml_parser_initialize(&parser)) return false;
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
@@ -80,7 +80,7 @@ static bool would_mend(const search *in, const line *is, size_t indent) {
   memcpy(in->text, source->text, begin);
   memset(in->text + begin, ' ', indent);
   memcpy(in->text + begin + indent, source->text + end, source->n_bytes - end);
-  return is_yaml(in->text, source->n_bytes - is->indent + indent);
+  return nxc_is_yaml(in->text, source->n_bytes - is->indent + indent);
 }
 
 static size_t apart(size_t a, size_t b) {
@@ -104,7 +104,8 @@ static void try_line(const search *in, const line *is, nxc_misindented *best) {
 
 nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t number) {
   nxc_misindented best = {0};
-  if (source == NULL || source->n_bytes > BYTES_MAX || number == 0 || number > source->n_lines) return best;
+  if (source == NULL || source->n_bytes > NXC_MENDED_BYTES_MAX || number == 0 || number > source->n_lines)
+    return best;
   search in = {.source = source, .text = malloc(source->n_bytes + INDENT_MAX)};
   if (in.text == NULL) return best;
   for (uint32_t i = 1; i <= source->n_lines; i++) {
@@ -117,6 +118,8 @@ nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t number) 
     else if (i > 0) break;
     is = neighbour(source, is.number > 0 ? is.number : number, -1);
   }
+  is = neighbour(source, 0, 1); /* deeper than all others, it makes a second document of them */
+  if (best.line == 0 && is.number > 0) try_line(&in, &is, &best);
   free(in.text);
   return best;
 }

@@ -11,6 +11,7 @@
 typedef struct nxc_reader {
   nxc_arena *arena;
   const nxc_source *source;
+  const char *clean; /* the source's text, as long, as libyaml is given it; NULL: it reads something else */
   const nxc_reading *reading;
   nxc_sink *sink;
   bool ok;           /* no error so far */
@@ -26,9 +27,10 @@ void nxc_reader_error(nxc_reader *reader, const char *id, nxc_span at, const cha
                       ...) __attribute__((format(printf, 5, 6)));
 void nxc_reader_warn(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format,
                      ...) __attribute__((format(printf, 5, 6)));
-/* Reports libyaml's problem in our words; `context` may be NULL. */
-void nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
-                       nxc_span opened);
+/* Reports libyaml's problem in our words; `context` may be NULL. The text, with *n_bytes, that
+ * its repair makes of libyaml's, line for line; NULL: nothing is known that mends it. */
+const char *nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
+                              nxc_span opened, size_t *n_bytes);
 /* The line at `line` or a few above it that keeps the text from being YAML by its indentation alone, what
  * that is, and what would mend it; .line 0: there is none. */
 typedef struct nxc_misindented {
@@ -36,6 +38,17 @@ typedef struct nxc_misindented {
   size_t is, indent;
 } nxc_misindented;
 nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t line);
+/* One slip in one line, undone, that would make the text YAML. The line that reading ends at is tried first,
+ * then the one that opened what is open there (0: none), then those above. False: there is none, or the text
+ * is larger than NXC_MENDED_BYTES_MAX. */
+typedef struct nxc_line_mend {
+  nxc_span at;
+  nxc_edit edit;
+  const char *message, *fix;
+} nxc_line_mend;
+enum { NXC_MENDED_BYTES_MAX = 1 << 15 };
+bool nxc_find_line_mend(nxc_reader *reader, uint32_t line, uint32_t opened, nxc_line_mend *found);
+bool nxc_is_yaml(const char *text, size_t n_bytes);
 /* `length` 0: to the end of the line. */
 nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, size_t length);
 

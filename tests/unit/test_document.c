@@ -120,6 +120,36 @@ static void refuses_what_is_no_document(void **state) {
                       "alone, not a map");
 }
 
+static void a_slip_of_one_line_is_named_there(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *finding;
+  } rows[] = {
+      {"a: 1\nb 2\nc: 3\n", "NX1001 2:2+1 this line has no colon with a blank behind it"},
+      {"a: 1\nb=2\nc: 3\n", "NX1001 2:2+1 this line has no colon with a blank behind it"},
+      {"a:\n  b:2\n  d: 1\nc: 3\n", "NX1001 2:4+1 this line has no colon with a blank behind it"},
+      {"a: 1\n// b\nc: 3\n", "NX1001 2:1+1 this is no comment of YAML"},
+      {"{\"a\": true,; b\n\"c\": 3}\n", "NX1001 1:7+1 this is no comment of YAML"},
+      {"a: \"b\nd: 1\ne: '2'\nc: 3\n", "NX1001 1:4+1 a quote is opened and never closed"},
+      {"a: {8\nc: 3\n", "NX1001 1:4+1 a bracket has no other that belongs to it"},
+      {"a: [8, 9\nc: 3\n", "NX1001 1:4+1 a bracket has no other that belongs to it"},
+      {"a: null\n  b: 1\n  d: 2\nc: 3\n", "NX1001 1:3+1 this key has a value, and a block below it as well"},
+      {"a: \"b\\q\"\nc: 3\n", "NX1001 1:4+1 a backslash in double quotes begins an escape, and this is none"},
+      {"a: @b\nc: 3\n", "NX1001 1:4+1 this value means something else in YAML without quotes"},
+      {"{\"a\": 1\n\"c\": 3}\n", "NX1001 1:7+1 a comma lacks behind this entry"},
+      {"%YAML 1.2\na: 1\nc: 3\n", "NX1001 1:1+1 a directive needs a line --- below it"},
+      {"a:\n\tb: 1\nc: 3\n", "NX1001 2:1+1 this line is indented with a tab, which YAML does not take"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    sink = nxc_sink_new(arena);
+    const nxc_document *document = read_text(rows[i].text);
+    assert_string_equal(findings(), rows[i].finding);
+    const nxc_node *c = nxc_node_lookup(document->root, "c"); /* what follows is read */
+    assert_non_null(c);
+    assert_string_equal(c->raw, "3");
+  }
+}
+
 static void reads_bom_crlf_and_comments_with_tabs(void **state) {
   (void)state;
   assert_string_equal(canon_of(read_text("\xEF\xBB\xBF"
@@ -238,6 +268,7 @@ int main(void) {
       TEST(stops_at_its_limits),
       TEST(merges_keys_as_pyyaml),
       TEST(lays_layers),
+      TEST(a_slip_of_one_line_is_named_there),
       TEST(sets_keys),
       TEST(keys_are_one_by_python_equality),
       TEST(warns_only_where_readers_are_surprised),
