@@ -128,6 +128,18 @@ bool nxc_dialect_hinted(const nxc_document *document, bool (*told_by_keys)(const
   return false;
 }
 
+/* Whether it is what --model-config takes: a file that says which kind of model it is, and more in the words
+ * of config.json than in those of the dialect that fits best. */
+static bool is_model_config(const nxc_document *document, size_t score_of_best) {
+  const nxc_dialect *words = nxc_dialect_find("hf_config");
+  bool typed = false;
+  for (size_t i = 0; i < document->root->n_children; i++)
+    typed |= document->root->children[i]->key && strcmp(document->root->children[i]->key, "model_type") == 0;
+  if (!typed || words == NULL) return false;
+  fit counted = fit_of(document, words);
+  return score_of(&counted) > score_of_best;
+}
+
 const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),
                                       nxc_sink *sink) {
   const nxc_dialect *best = NULL;
@@ -145,8 +157,14 @@ const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_
     most = counted;
     best = dialect;
   }
-  if (best != NULL && !tie && is_told(&most)) return best;
   nxc_span at = {.source = document->root->at.source, .line = 1, .column = 1, .length = 1};
+  if (is_model_config(document, score_of(&most))) {
+    nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at,
+               "name the configuration that trains it, and this file with --model-config",
+               "this is a model's config.json, and no training");
+    return NULL;
+  }
+  if (best != NULL && !tie && is_told(&most)) return best;
   nxc_report(sink, "NX1310", NXC_SEVERITY_ERROR, at,
              nxc_arena_printf(document->arena, "give --dialect %s", names),
              "cannot tell which dialect this is: %s", doubt(document, best ? best->name : "", &most));

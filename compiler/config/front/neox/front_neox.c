@@ -218,24 +218,33 @@ static bool has_own_key(const nxc_source *text) {
   return false;
 }
 
-/* The root is a flow mapping, and a key of it is an option; or has_own_key. */
+static bool is_name(const char *key, size_t n_bytes, const char *name) {
+  return n_bytes == strlen(name) && memcmp(key, name, n_bytes) == 0;
+}
+
+/* The root is a flow mapping, and a key of it is an option; or has_own_key. A config.json of Hugging Face,
+ * which shares names with it, has a model_type, and mostly another word for num_layers. */
 bool nxc_neox_claims(const nxc_source *text) {
   const char *at = skip_blank(text->text);
   if (strncmp(at, "\xEF\xBB\xBF", 3) == 0) at = skip_blank(at + 3);
   if (*at != '{') return has_own_key(text);
   int depth = 0;
+  bool told = false, typed = false, layered = false;
   for (; *(at = skip_blank(at)) != '\0';) {
     if (*at == '"' || *at == '\'') {
       const char *start = at + 1;
       at = skip_quoted(at);
       bool key = depth == 1 && *skip_blank(at) == ':';
-      if (key && is_telling(start, (size_t)(at - start) - 1)) return true;
+      size_t n = (size_t)(at - start) - 1;
+      typed = typed || (key && is_name(start, n, "model_type"));
+      layered = layered || (key && (is_name(start, n, "num_layers") || is_name(start, n, "num-layers")));
+      told = told || (key && is_telling(start, n));
       continue;
     }
     depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
     at++;
   }
-  return false;
+  return told && (layered || !typed);
 }
 
 /* -- what follows from options --------------------------------------------------------------------------- */
