@@ -157,6 +157,7 @@ def nemo_cases(nemo):
              ("CosineAnnealing", {"warmup_steps": 5, "min_lr": 3e-4}),
              ("CosineAnnealing", {"warmup_steps": 5, "constant_steps": 8, "min_lr": 3e-4}),
              ("NoamAnnealing", {"warmup_steps": 9, "d_model": 64}), ("NoamAnnealing", {"d_model": 64, "min_lr": 1e-4}),
+             ("NoamAnnealing", {"d_model": 64, "min_lr": 1e-3}),
              ("NoamHoldAnnealing", {"warmup_steps": 6, "hold_steps": 11, "decay_rate": 0.7}),
              ("NoamHoldAnnealing", {"warmup_steps": 6, "min_lr": 1.5e-3}),
              ("WarmupAnnealing", {"warmup_steps": 6, "min_lr": 3e-4}),
@@ -237,9 +238,10 @@ def deepspeed_cases():
 
 def xorl_cases(xorl):
     for style in ("constant", "linear", "cosine"):
-        yield ("xorl", [f"train.lr={LR!r}", "train.lr_min=0.0001", f"train.lr_decay_style={style}",
-                        "train.lr_warmup_ratio=0.13", "train.lr_decay_ratio=0.8", "train.lr_start=0.0002",
-                        f"train.max_steps={N}"], of_xorl(xorl, style, 0.13, 0.8, start=2e-4))
+        for warmup, decay in ((0.13, 0.8), (0.4, 0.4), (0.9, 0.3)):  # the last two leave no step to fall
+            yield ("xorl", [f"train.lr={LR!r}", "train.lr_min=0.0001", f"train.lr_decay_style={style}",
+                            f"train.lr_warmup_ratio={warmup}", f"train.lr_decay_ratio={decay}", "train.lr_start=0.0002",
+                            f"train.max_steps={N}"], of_xorl(xorl, style, warmup, decay, start=2e-4))
 
 
 def main():

@@ -148,7 +148,9 @@ static void add_fall(nxc_learning_rate *rate, const schedule *of, int64_t first)
   bool inverse = fall.kind == NX_SEGMENT_INVERSE;
   double begins = inverse ? fall.origin + fall.span : fall.origin;
   if (first <= begins) {
-    if (begins > (double)first || inverse) add_constant(rate, first, of->peak);
+    bool falls_at_once = inverse && first == 0 && of->hold <= 0; /* and is not below the minimum */
+    if (begins > (double)first || inverse)
+      add_constant(rate, first, falls_at_once ? fmax(of->peak, fall.least) : of->peak);
     fall.first = inverse ? step_behind(begins) : (int64_t)ceil(begins);
   }
   add(rate, fall);
@@ -176,9 +178,10 @@ nxc_learning_rate nxc_learning_rate_between(const nxc_settings *s, double peak, 
   int64_t first = add_rise(&rate, &of), behind = step_behind(of.end + later_by(&of));
   bool falls = of.row->kind != NX_SEGMENT_CONSTANT, room = of.end > of.warmup + fmax(of.hold, 0);
   bool holds = !room && of.row->end == STOPS && of.hold > 0 && (double)first <= of.end; /* to the end */
+  int64_t over = nxc_is(s, NX_SETTING_SCHEDULE_RISE, "open") ? (int64_t)ceil(of.warmup) : first;
   if (!falls || holds) add_constant(&rate, first, of.peak);
   else if (room || of.row->end == GOES) add_fall(&rate, &of, first);
-  if (falls && of.row->end == STOPS) add_constant(&rate, room || holds ? behind : first, least);
+  if (falls && of.row->end == STOPS) add_constant(&rate, room || holds ? behind : over, least);
   delay(&rate, nxc_int_or(s, NX_SETTING_SCHEDULE_LATE_STEPS, 0));
   return rate;
 }
