@@ -131,14 +131,33 @@ static list writes_of(const gen_family *head) {
   return (list){head->writes, head->writes_count};
 }
 
-static unsigned write_list(nxc_arena *arena, const family *family, list (*list_of)(const gen_family *head),
-                           void (*write)(nxc_arena *arena, const char *file, char *left, char *right)) {
-  unsigned n = family->like ? write_list(arena, family->like, list_of, write) : 0;
-  list own = list_of(family->head);
+typedef void writer(nxc_arena *arena, const char *file, char *left, char *right);
+
+/* Whether a family, or one that it is like up to `until`, says something else of what this text names. */
+static bool says_again(const family *family, const struct family *until, const char *text,
+                       list (*list_of)(const gen_family *head)) {
+  size_t n = strcspn(text, " ") + 1;
+  for (; family != until; family = family->like) {
+    list own = list_of(family->head);
+    for (unsigned i = 0; i < own.n; i++)
+      if (strncmp(own.texts[i], text, n) == 0) return true;
+  }
+  return false;
+}
+
+/* What `of` and those that it is like say; of a name, what `last` or the nearest to it says. */
+static unsigned write_list(nxc_arena *arena, const family *of, const family *last,
+                           list (*list_of)(const gen_family *head), writer *write) {
+  unsigned n = of->like ? write_list(arena, of->like, last, list_of, write) : 0;
+  list own = list_of(of->head);
   char *left, *right;
-  for (unsigned i = 0; i < own.n; i++)
-    if (divide(arena, family, own.texts[i], &left, &right)) write(arena, family->file, left, right);
-  return n + own.n;
+  for (unsigned i = 0; i < own.n; i++) {
+    if (says_again(last, of, own.texts[i], list_of) || !divide(arena, of, own.texts[i], &left, &right))
+      continue;
+    write(arena, of->file, left, right);
+    n++;
+  }
+  return n;
 }
 
 static void write_key(nxc_arena *arena, const char *file, char *left, char *right) {
@@ -185,13 +204,15 @@ static void write_family(nxc_arena *arena, const family *family) {
   fputs(",\n    ", stdout);
   write_model_types(family->head);
   puts(".keys = (const nxc_family_key[]){");
-  printf("      {NULL, NULL}}, .n_keys = %u,\n", write_list(arena, family, keys_of, write_key));
+  printf("      {NULL, NULL}}, .n_keys = %u,\n", write_list(arena, family, family, keys_of, write_key));
   puts("    .defaults = (const nxc_family_key[]){");
-  printf("      {NULL, NULL}}, .n_defaults = %u,\n", write_list(arena, family, defaults_of, write_key));
+  printf("      {NULL, NULL}}, .n_defaults = %u,\n",
+         write_list(arena, family, family, defaults_of, write_key));
   puts("    .writes = (const nxc_family_key[]){");
-  printf("      {NULL, NULL}}, .n_writes = %u,\n", write_list(arena, family, writes_of, write_written));
+  printf("      {NULL, NULL}}, .n_writes = %u,\n",
+         write_list(arena, family, family, writes_of, write_written));
   puts("    .sets = (const nxc_assignment[]){");
-  unsigned n_sets = write_list(arena, family, sets_of, write_assignment);
+  unsigned n_sets = write_list(arena, family, family, sets_of, write_assignment);
   printf("      {NX_SETTING_MODEL_CHECKPOINT_NAMES, \"'%s'\"}}, .n_sets = %u,\n    ", family->head->family,
          n_sets + 1);
   fputs(".tensors = {", stdout);

@@ -92,6 +92,8 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "ranks exchange features for tokens for the norm inside the feed-forward part, and they do not divide "
        "the "
        "tokens"},
+      {!t->model.embedding_norm || t->model.predict_depth == 0, NX_SETTING_MODEL_EMBEDDING_NORM, "NX3003",
+       "embeddings of tokens that are predicted further ahead are not normalized twice"},
       {t->types.param == t->types.activation, NX_SETTING_PRECISION_PARAM, "NX3005",
        "parameters and activations must have one type for the products"},
   };
@@ -100,7 +102,7 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
 
 /* Of those whose weights a model may lack. */
 static bool is_norm(nxc_part part) {
-  return part == NXC_PART_FINAL_NORM || part == NXC_PART_ATTENTION_NORM || part == NXC_PART_FFN_NORM ||
+  return part == NXC_PART_FINAL_NORM || part == NXC_PART_EMBEDDING_NORM || part == NXC_PART_ATTENTION_NORM || part == NXC_PART_FFN_NORM ||
          part == NXC_PART_ATTENTION_AFTER_NORM || part == NXC_PART_FFN_AFTER_NORM ||
          part == NXC_PART_FFN_INNER_NORM || part == NXC_PART_Q_NORM || part == NXC_PART_K_NORM ||
          part == NXC_PART_Q_LATENT_NORM || part == NXC_PART_KV_LATENT_NORM;
@@ -115,6 +117,7 @@ static bool has_part(const nxc_training *t, nxc_part part) {
   if (layer->norm.kind->plain && is_norm(part)) return false;
   switch (part) {
     case NXC_PART_POSITIONS: return m->learned_positions > 0;
+    case NXC_PART_EMBEDDING_NORM: return m->embedding_norm;
     case NXC_PART_OUTPUT: return !m->tied && !t->objective.row->has_values;
     case NXC_PART_SCORE: return t->objective.row->has_values;
     case NXC_PART_ATTENTION_NORM: return layer->norm_before || layer->norm_of_sum;

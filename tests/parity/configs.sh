@@ -80,5 +80,31 @@ dense layers|qwen3_moe|"mlp_only_layers": [1], $experts
 dense layers among every second|qwen2_moe|"decoder_sparse_step": 2, "mlp_only_layers": [3], "shared_expert_intermediate_size": 10, $experts
 scales of yarn|deepseek_v3|"max_position_embeddings": 48, "rope_parameters": {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0, $rope}, $latent
 other scales of yarn|deepseek_v2|"max_position_embeddings": 48, "rope_parameters": {"rope_type": "yarn", "factor": 16.0, "mscale": 0.707, "mscale_all_dim": 0.5, $rope}, $latent
+scores as they are|gpt2|"n_head": 4, "scale_attn_weights": false
+END
+
+# Keys that a class does not read, as they stand in files that were made of another's.
+window='"sliding_window": 9, "use_sliding_window": true' part='"partial_rotary_factor": 0.5' scale='"routed_scaling_factor": 3.0'
+while IFS='|' read -r type keys stray; do
+  eval "keys=\"$(printf '%s' "$keys" | sed 's/"/\\"/g')\" stray=\"$(printf '%s' "$stray" | sed 's/"/\\"/g')\""
+  echo "{\"model_type\": \"$type\", $small, $keys}" >"$work/config.json"
+  echo "{\"model_type\": \"$type\", $small, $keys, $stray}" >"$work/stray.json"
+  plan "$work/config.json" "$work/first" && plan "$work/stray.json" "$work/second" &&
+    operators "$work/first" >"$work/operators" && operators "$work/second" | diff "$work/operators" - >"$work/log" 2>&1
+  result "$type reads none of $stray" $? "$(cat "$work/log")"
+done <<'END'
+llama|"head_dim": 6|$window, $part, $scale
+gemma|"head_dim": 6|$window, $part, "hidden_activation": "gelu_pytorch_tanh", "hidden_act": "gelu"
+gemma2|"sliding_window": 9|$part, "use_sliding_window": false, "hidden_act": "relu"
+mistral|"sliding_window": 9|$part, "use_sliding_window": false
+gpt2|"n_head": 4|$window, $part
+gpt_neox|"rotary_pct": 1.0|$window
+olmo|"head_dim": 6|$window, $part
+seed_oss|"head_dim": 6|$window, $part
+glm4|"partial_rotary_factor": 0.5|$window
+qwen3_moe|$experts|$part, $scale
+mixtral|"num_local_experts": 4, "num_experts_per_tok": 2|$part, $scale
+olmoe|$experts|$part, $scale
+deepseek_v3|$latent, "first_k_dense_replace": 1|$window, $part
 END
 finish

@@ -32,6 +32,7 @@ ROPE = {"linear": {"rope_type": "linear", "factor": 2.0},
 LATENT = COMMON | {"intermediate_size": 48, "moe_intermediate_size": 24, "n_routed_experts": 8,
                    "num_experts_per_tok": 3, "n_shared_experts": 1, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4,
                    "v_head_dim": 6, "num_key_value_heads": 4}
+BLOOM = {"vocab_size": VOCAB, "hidden_size": 36, "n_layer": 2, "n_head": 6, "bos_token_id": 0, "eos_token_id": 0}
 # Of each family: its class of configuration in transformers, and sizes that leave nothing at a special value.
 FAMILIES = {
     "llama": ("LlamaConfig", GATED),
@@ -90,6 +91,9 @@ FAMILIES = {
     "gpt2": ("GPT2Config", {"vocab_size": VOCAB, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": SEQUENCE,
                             "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 0,
                             "eos_token_id": 0}),
+    "bloom": ("BloomConfig", BLOOM),
+    "bloom_post": ("BloomConfig", BLOOM | {"apply_residual_connection_post_layernorm": True,
+                                            "tie_word_embeddings": False}),
     "gpt_neox": ("GPTNeoXConfig", COMMON | {"intermediate_size": 64, "rotary_pct": 0.5}),
     "gpt_neox_scaled": ("GPTNeoXConfig", COMMON | {
         "intermediate_size": 64, "hidden_act": "relu2",

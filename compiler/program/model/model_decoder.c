@@ -118,10 +118,14 @@ static nxc_id embed_tokens(const nxc_decoder *d, nxc_id tokens, nxc_id table) {
 
 static nxc_id embed(nxc_decoder *d) {
   const nxc_rank_number none = nxc_rank_number_of(0);
+  const nxc_model *m = &d->t->model;
   nxc_decoder_enter(d, -1, "embedding");
-  nxc_id x = add_positions(d, embed_tokens(d, d->graph->tokens, embedding_table(d)));
-  return nxc_decoder_dropout(d, x, d->t->model.embedding_dropout, NXC_KEY_ATTENTION_OUTPUT,
-                             nxc_decoder_first_token(d), &none);
+  nxc_id x = embed_tokens(d, d->graph->tokens, embedding_table(d));
+  if (m->embedding_norm)
+    x = nxc_decoder_norm(d, x, NXC_PART_EMBEDDING_NORM, &m->final_norm, "norm", d->graph->types.residual);
+  x = add_positions(d, x);
+  return nxc_decoder_dropout(d, x, m->embedding_dropout, NXC_KEY_ATTENTION_OUTPUT, nxc_decoder_first_token(d),
+                             &none);
 }
 
 /* The output matrix: of the last chunk, once it is asked for. */

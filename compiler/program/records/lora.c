@@ -23,7 +23,7 @@ static bool is_adaptable(nxc_part part) {
       [NXC_PART_ATTENTION_NORM] = true, [NXC_PART_FFN_NORM] = true,  [NXC_PART_ROUTER] = true,
       [NXC_PART_Q_NORM] = true,         [NXC_PART_K_NORM] = true,    [NXC_PART_ATTENTION_AFTER_NORM] = true,
       [NXC_PART_FFN_AFTER_NORM] = true, [NXC_PART_Q_LATENT_NORM] = true, [NXC_PART_KV_LATENT_NORM] = true,
-      [NXC_PART_ROUTER_CORRECTION] = true};
+      [NXC_PART_ROUTER_CORRECTION] = true, [NXC_PART_EMBEDDING_NORM] = true};
   return !never[part];
 }
 

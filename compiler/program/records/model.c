@@ -206,6 +206,7 @@ nxc_model nxc_model_read(const nxc_settings *s, const nxc_layout *layout, nxc_ar
                  .embedding_dropout = nxc_number(s, NX_SETTING_MODEL_HIDDEN_DROPOUT),
                  .tied = nxc_flag(s, NX_SETTING_MODEL_TIED_EMBEDDINGS),
                  .embedding_scale = nxc_number(s, NX_SETTING_MODEL_EMBEDDING_SCALE),
+                 .embedding_norm = nxc_flag(s, NX_SETTING_MODEL_EMBEDDING_NORM),
                  .output_soft_cap = nxc_number_or(s, NX_SETTING_MODEL_OUTPUT_SOFT_CAP, 0),
                  .sinusoidal = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "sinusoidal"),
                  .final_norm = nxc_norm_read(s)};

@@ -129,6 +129,7 @@ typedef struct nxc_model {
   int64_t learned_positions; /* rows of a table that is added to the embedding; 0: none */
   bool sinusoidal;           /* sines and cosines of positions are added to the embedding */
   double embedding_scale, embedding_dropout;
+  bool embedding_norm;
   double output_soft_cap; /* of the logits; 0: none */
   bool tied; /* the output matrix is the embedding */
   nxc_norm_spec final_norm;

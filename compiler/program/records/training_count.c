@@ -45,7 +45,7 @@ static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
 uint64_t nxc_training_parameters(const nxc_training *t) {
   const nxc_model *m = &t->model;
   double matrices = 0;
-  int64_t rest = norm_vectors(&m->final_norm, m->hidden);
+  int64_t rest = norm_vectors(&m->final_norm, m->hidden) * (1 + m->embedding_norm);
   for (int64_t layer = 0; layer < m->unique_layers; layer++) {
     matrices += layer_matrices(m, nxc_model_layer(m, layer), false);
     rest += layer_vectors(m, nxc_model_layer(m, layer));
