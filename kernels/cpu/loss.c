@@ -119,7 +119,7 @@ void CPU_NAME(cpu_ce_loss)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const float *stats = cpu_in_at(kernel, frame, 0);
   const float *weights = kernel->operator.n_in > 1 ? cpu_in_at(kernel, frame, 1) : NULL;
   float *lse = cpu_out_at(kernel, frame, 0);
-  double *loss = cpu_out_at(kernel, frame, 1), total = 0;
+  double *loss = cpu_out_at(kernel, frame, 1), total = 0, z = cpu_real(kernel, NX_ce_loss_z);
   int64_t n_shards = cpu_in(kernel, 0)->dims[0], n_rows = cpu_in(kernel, 0)->dims[1];
   for (int64_t t = 0; t < n_rows; t++) {
     double max = -INFINITY, sum = 0, label = 0;
@@ -134,7 +134,7 @@ void CPU_NAME(cpu_ce_loss)(const nxk_kernel *kernel, const nxk_frame *frame) {
     }
     double row_lse = max + log(sum);
     lse[t] = (float)row_lse;
-    total += (weights ? (double)weights[t] : 1) * (row_lse - label);
+    total += (weights ? (double)weights[t] : 1) * (row_lse - label + z * row_lse * row_lse);
   }
   *loss = (cpu_int(kernel, frame, NX_ce_loss_accumulate) ? *loss : 0) + total;
 }
@@ -144,7 +144,7 @@ typedef struct ce_gradient {
   void *y;
   nx_dtype x_type, y_type;
   int64_t n, n_valid;
-  float cap;
+  float cap, z;
 } ce_gradient;
 
 /* Gradients that are written together where they replace their logits or are narrowed: long enough for whole
@@ -164,8 +164,9 @@ static float cap_slope(float logit, float inverse) {
   return 1 - bent * bent;
 }
 
-static void row_gradient(const ce_gradient *g, int64_t row, float lse, float scale, int64_t label) {
+static void row_gradient(const ce_gradient *g, int64_t row, float lse, float slope, int64_t label) {
   float room[CE_BLOCK], slopes[CE_GRAD_BLOCK], inverse = g->cap > 0 ? 1 / g->cap : 0;
+  float scale = slope * (1 + 2 * g->z * lse);
   int64_t start = row * g->n, n = g->n_valid;
   int64_t whole = read_in_place(g->x_type, g->cap) ? n / CE_BLOCK * CE_BLOCK : 0;
   bool local = label >= 0 && label < n;
@@ -189,7 +190,7 @@ static void row_gradient(const ce_gradient *g, int64_t row, float lse, float sca
   }
   memset(vec_at(g->y, g->y_type, start + n), 0, (size_t)(g->n - n) * (g->y_type == NX_f32 ? 4 : 2));
   if (!local) return;
-  float at_label = scale * (one_exp(logit - lse) - 1) * cap_slope(logit, inverse);
+  float at_label = (scale * one_exp(logit - lse) - slope) * cap_slope(logit, inverse);
   vec_copy(g->y, g->y_type, start + label, &at_label, NX_f32, 0, 1);
 }
 
@@ -208,7 +209,8 @@ void CPU_NAME(cpu_ce_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
                    cpu_out(kernel, 0)->dtype,
                    cpu_columns(logits),
                    cpu_int(kernel, frame, NX_ce_grad_n_valid),
-                   (float)cpu_real(kernel, NX_ce_grad_soft_cap)};
+                   (float)cpu_real(kernel, NX_ce_grad_soft_cap),
+                   (float)cpu_real(kernel, NX_ce_grad_z)};
   const float *weights = kernel->operator.n_in > 3 ? cpu_in_at(kernel, frame, 3) : NULL;
   float scale = (float)cpu_real(kernel, NX_ce_grad_scale);
   int64_t n_rows = cpu_rows(logits), n_threads = kernel->device->n_threads;

@@ -52,11 +52,11 @@ void ref_ce_loss(const ref_call *call) {
   ref_operand stats = ref_in(call, 0), lse = ref_out(call, 0), loss = ref_out(call, 1);
   bool weighed = call->operator->n_in > 1;
   ref_operand weights = weighed ? ref_in(call, 1) : stats;
-  double total = 0;
+  double total = 0, z = ref_real(call, NX_ce_loss_z);
   for (int64_t t = 0; t < lse.n_elements; t++) {
     double label, logarithm = ref_log_sum_exp(&stats, t, lse.n_elements, stats.dims[0], &label);
     ref_store(&lse, t, logarithm);
-    total += (weighed ? ref_load(&weights, t) : 1) * (logarithm - label);
+    total += (weighed ? ref_load(&weights, t) : 1) * (logarithm - label + z * logarithm * logarithm);
   }
   ref_store_sum(&loss, 0, total, ref_int(call, NX_ce_loss_accumulate));
 }
@@ -66,7 +66,7 @@ void ref_ce_grad(const ref_call *call) {
               dlogits = ref_out(call, 0);
   int64_t width = ref_last_dim(&logits), start = ref_int(call, NX_ce_grad_row_start);
   int64_t n_valid = ref_int(call, NX_ce_grad_n_valid);
-  double scale = ref_real(call, NX_ce_grad_scale), cap = ref_real(call, NX_ce_grad_soft_cap);
+  double scale = ref_real(call, NX_ce_grad_scale), z = ref_real(call, NX_ce_grad_z), cap = ref_real(call, NX_ce_grad_soft_cap);
   bool weighed = call->operator->n_in > 3;
   ref_operand weights = weighed ? ref_in(call, 3) : lse;
   for (int64_t t = 0; t < labels.n_elements; t++) {
@@ -74,6 +74,7 @@ void ref_ce_grad(const ref_call *call) {
     double logarithm = ref_load(&lse, t), slope = weighed ? scale * ref_load(&weights, t) : scale;
     for (int64_t i = 0; i < n_valid; i++) {
       double bend, weight = exp(capped(ref_load(&logits, t * width + i), cap, &bend) - logarithm);
+      weight *= 1 + 2 * z * logarithm;
       ref_store(&dlogits, t * width + i, slope * bend * (i == label ? weight - 1 : weight));
     }
     for (int64_t i = n_valid; i < width; i++) ref_store(&dlogits, t * width + i, 0);

@@ -73,7 +73,7 @@ FAMILIES = {
         "head_dim": 16, "n_routed_experts": 4, "num_experts": None, "n_group": 1, "topk_group": 1,
         "first_k_dense_replace": 1, "use_qk_norm": True, "attention_bias": True}),
     "gpt_oss": ("GptOssConfig", GATED | {
-        "num_local_experts": 4, "num_experts_per_tok": 2, "head_dim": 16, "sliding_window": 8, "swiglu_limit": 0.3,
+        "num_local_experts": 4, "num_experts_per_tok": 2, "head_dim": 16, "sliding_window": 8, "swiglu_limit": 0.6,
         "rope_parameters": ROPE["yarn"] | {"rope_theta": 500.0, "truncate": False}}),
     "phi3": ("Phi3Config", GATED | {"sliding_window": None}),
     **{f"phi3_{name}": ("Phi3Config", GATED | {

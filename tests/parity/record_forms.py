@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 HERE = pathlib.Path(__file__).resolve().parent
 HIDDEN, WIDTH, LAYERS, HEADS, SEQUENCE, VOCAB, BATCH, STEPS, LR = 32, 48, 2, 4, 32, 250, 8, 3, 0.01
 BUCKETS, MOST, SCALE, DEPTH, FACTOR, BLOCK = 8, 20, 2.0, 2, 0.3, 4
-EXPERTS, TOP, MICRO, AUX, MEMORY, DECAY = 4, 2, 2, (0.3, 0.2, 0.4), 0.25, 0.1
+EXPERTS, TOP, MICRO, AUX, MEMORY, DECAY, Z = 4, 2, 2, (0.3, 0.2, 0.4), 0.25, 0.1, 0.07
 MIXTURE = f"moe.experts={EXPERTS} moe.top_k={TOP} moe.ffn_hidden={WIDTH} moe.dropless=true moe.pre_softmax=false moe.buffer_factor={EXPERTS}"
 FORMS = {
     "relative": f"model.position_embedding=relative model.relative_buckets={BUCKETS} "
@@ -27,6 +27,7 @@ FORMS = {
     "balanced_quantiles": MIXTURE + f" moe.routing=quantiles moe.quantile_memory={MEMORY}",
     "votes": f"optimizer.name=distsignsgd optimizer.weight_decay={DECAY} optimizer.norm_weight_decay=true",
     "local": f"model.attention_pattern=[local,global] model.sparse_block={BLOCK}",
+    "z_loss": f"loss.z_coef={Z}",
     "further": f"model.predict_depth={DEPTH} model.predict_loss_factor={FACTOR}",
 }
 
@@ -154,7 +155,8 @@ class Model:
 
   def losses(self, x, labels):
     logits = self.product(x, "lm_head")
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
+    z = Z * logits.logsumexp(-1) ** 2 if self.form == "z_loss" else 0.0
+    return z + torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
 
   def further(self, x, labels):
     """The mean of the losses of further tokens; those behind the end of a sequence are 0 and do not count."""

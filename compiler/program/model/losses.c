@@ -57,7 +57,10 @@ static void sum_up(nxc_graph *graph, nxc_op_request *request, uint32_t accumulat
 
 nxc_id nxc_token_loss(const nxc_decoder *d, const char *name, nxc_id x, nxc_id labels, nxc_id weights) {
   nxc_id stats = token_statistics(d, x, labels), sum = counted(d->graph, name, 1);
-  nxc_op_request request = {.op = NX_OP_ce_loss, .in = {stats, weights}, .out = {0, sum}};
+  nxc_op_request request = {.op = NX_OP_ce_loss,
+                            .in = {stats, weights},
+                            .out = {0, sum},
+                            .attrs = {[NX_ce_loss_z] = nxc_real(d->t->objective.z)}};
   sum_up(d->graph, &request, NX_ce_loss_accumulate, 0);
   return sum;
 }

@@ -30,7 +30,8 @@ static const char *infer_ce_loss(const nxc_graph *graph, const nxc_operator_node
   return nxc_whole(stats);
 }
 
-void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id weights) {
+void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id weights,
+                            nx_attribute z) {
   nxc_graph *graph = nxc_grad_graph(grad);
   const nxc_operator_node *stats = nxc_producer(graph, all_stats);
   if (stats->op == NX_OP_all_gather) stats = nxc_producer(graph, stats->args[0]);
@@ -48,13 +49,15 @@ void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id
                             .attrs = {[NX_ce_grad_row_start] = row_start,
                                       [NX_ce_grad_n_valid] = n_valid,
                                       [NX_ce_grad_soft_cap] = soft_cap,
+                                      [NX_ce_grad_z] = z,
                                       [NX_ce_grad_scale] = nxc_real(nxc_grad_loss_scale(grad))}};
   nxc_grad_give(grad, logits, nxc_append(graph, &request));
 }
 
 /* The gradient goes from the loss to the logits at once: the statistics carry none. */
 static void grad_ce_loss(nxc_grad *grad, const nxc_operator_node *op) {
-  nxc_grad_cross_entropy(grad, op->args[0], op->args[op->n_in], op->n_in > 1 ? op->args[1] : 0);
+  nxc_grad_cross_entropy(grad, op->args[0], op->args[op->n_in], op->n_in > 1 ? op->args[1] : 0,
+                         op->attrs[NX_ce_loss_z]);
 }
 
 static const char *infer_ce_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {

@@ -73,7 +73,7 @@ static void grad_preference(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_op_request request = {.op = NX_OP_row_weights, .name = "row_weights", .in = {slopes, weights}};
   weights = nxc_append(graph, &request);
   if (values) give_values(grad, of, weights);
-  else nxc_grad_cross_entropy(grad, of, lse, weights);
+  else nxc_grad_cross_entropy(grad, of, lse, weights, nxc_real(0));
 }
 
 static const char *infer_value_grad(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {

@@ -12,7 +12,10 @@ static nx_objective kind_of(const nxc_settings *s) {
 nxc_objective nxc_objective_read(const nxc_settings *s) {
   nxc_objective objective = {.kind = kind_of(s)};
   objective.row = nx_objective_find(objective.kind);
-  if (!nxc_objective_compares(&objective)) return objective;
+  if (!nxc_objective_compares(&objective)) {
+    objective.z = nxc_number(s, NX_SETTING_LOSS_Z_COEF);
+    return objective;
+  }
   objective.beta = nxc_number(s, NX_SETTING_ALIGNMENT_BETA);
   objective.desirable = nxc_number(s, NX_SETTING_ALIGNMENT_DESIRABLE_WEIGHT);
   objective.undesirable = nxc_number(s, NX_SETTING_ALIGNMENT_UNDESIRABLE_WEIGHT);

@@ -9,6 +9,7 @@
 typedef struct nxc_objective {
   nx_objective kind;
   const nx_objective_row *row;
+  double z; /* weight of the z-loss of tokens */
   double beta, smoothing;
   double desirable, undesirable; /* weights of answers, by their rewards */
   double penalty;                /* of the squares of values */
