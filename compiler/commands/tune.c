@@ -19,7 +19,8 @@ static const char usage[] =
     "of\n"
     "a step, and what each loses against the best. What the training learns stays as it is.\n"
     "  --machine FILE       the machine that FILE describes\n"
-    "  --memory BYTES       what a rank may need, as 72GiB; else what the machine has\n"
+    "  --memory BYTES       what a rank may need, as 72GiB; else what the machine has, of a device but for a "
+    "twentieth\n"
     "  --vary WORD,...      mesh, batch, recompute, zero (all four, where nothing is said), offload (too, "
     "where\n"
     "                       nothing fits without it) and global; or of the mesh tensor, pipeline, context,\n"
@@ -164,6 +165,9 @@ static const nxc_system *open_system(const job *j, const nxc_compiled *compiled)
   return nxc_system_open(j->arena, name);
 }
 
+/* Of a device's memory: estimates may be wrong by that. */
+static const double spare = 0.05;
+
 static int tune(job *j) {
   nxc_compiled compiled;
   nxc_assumed assumed;
@@ -176,6 +180,7 @@ static int tune(job *j) {
   nxc_sink *findings = nxc_sink_new(j->arena);
   if (!compile(j, &compiled, &assumed, &training, findings))
     return compiled.unreadable ? NXC_EXIT_USAGE : NXC_EXIT_FOUND;
+  const bool estimated = machine->device != NULL;
   uint64_t limit = j->estimate.memory_bytes ? j->estimate.memory_bytes : machine->memory_bytes;
   const nxc_tune_request request = {.request = &assumed.request,
                                     .compiled = &compiled,
@@ -184,6 +189,7 @@ static int tune(job *j) {
                                     .system = open_system(j, &compiled),
                                     .machine = machine,
                                     .memory_bytes = (double)limit,
+                                    .spare = estimated && j->estimate.memory_bytes == 0 ? spare : 0,
                                     .varies = j->varies,
                                     .offloads = j->vary == NULL,
                                     .top = j->top ? strtoul(j->top, NULL, 10) : 10,

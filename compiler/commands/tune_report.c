@@ -180,9 +180,8 @@ static void print_counts(const nxc_tune_report *r, FILE *out) {
   const char *file = nxc_screen_shortened(r->arena, r->file, left);
   print_words(out, "", nxc_arena_printf(r->arena, "%s%s", file, where));
   double size = nxc_space_size(&result->space);
-  const char *limit = r->request->memory_bytes > 0
-                          ? nxc_arena_printf(r->arena, " in %s", show_memory(r, r->request->memory_bytes))
-                          : "";
+  const char *limit =
+      result->room_bytes > 0 ? nxc_arena_printf(r->arena, " in %s", show_memory(r, result->room_bytes)) : "";
   print_words(
       out, "",
       nxc_arena_printf(r->arena, "%.0f combination%s, %zu divide, %zu fit%s; %zu judged, %zu refused%s", size,

@@ -164,6 +164,9 @@ static void add_context(const nxc_clock *c, nxc_passes *p) {
   double under = p->forward.parts[NXC_SPENT_ATTENTION], under_back = p->backward.parts[NXC_SPENT_ATTENTION];
   p->forward.parts[NXC_SPENT_CONTEXT] += exchange + nxc_exposed_s(c, round, under);
   p->backward.parts[NXC_SPENT_CONTEXT] += exchange + nxc_exposed_s(c, 2 * round, under_back);
+  /* what each block of keys gives is read and added; half of the blocks meet half of the queries */
+  double blocks = c->ring.size > 1 ? (c->ring.size + 1) / 2 : 0;
+  add_separate(c, p, 3 * blocks * z->tokens * z->heads * z->value_dim / z->tensor);
 }
 
 /* What comes once to a rank is copied there for each of its experts, and what these make is summed. */

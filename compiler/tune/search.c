@@ -104,7 +104,7 @@ static const char *forecast_plan(search *s, const nxc_settings *settings, nxc_tu
 
 static bool fits(const search *s, double bytes) {
   if (s->result->least_bytes == 0 || bytes < s->result->least_bytes) s->result->least_bytes = bytes;
-  return s->request->memory_bytes == 0 || bytes <= s->request->memory_bytes;
+  return s->result->room_bytes == 0 || bytes <= s->result->room_bytes;
 }
 
 /* ---- order ---- */
@@ -338,7 +338,7 @@ static void finish(search *s) {
 void nxc_tune(nxc_arena *arena, const nxc_tune_request *request, nxc_tune_result *result) {
   search s = {
       .arena = arena, .scratch = nxc_arena_new(), .request = request, .result = result, .began_s = now_s()};
-  *result = (nxc_tune_result){0};
+  *result = (nxc_tune_result){.room_bytes = (1 - request->spare) * request->memory_bytes};
   result->space = nxc_space_make(arena, request->training, request->compiled->settings, request->varies);
   s.speaker = nxc_speaker_new(arena, request->request, request->compiled, request->findings);
   s.most = request->kept ? request->kept : KEPT;
@@ -346,6 +346,11 @@ void nxc_tune(nxc_arena *arena, const nxc_tune_request *request, nxc_tune_result
   judge_own(&s);
   for (int knob = 0; knob < NXC_N_KNOBS; knob++) drop_unknown(&s, (nxc_knob)knob);
   list_layouts(&s);
+  if (result->n_fit == 0 && request->spare > 0) {
+    result->room_bytes = request->memory_bytes;
+    result->n_divide = 0;
+    list_layouts(&s);
+  }
   if (request->offloads && result->n_fit == 0 && !result->cut_short && request->machine->device != NULL)
     list_on_host(&s);
   s.reasons = nxc_reasons_new(arena, &result->space, request->compiled);

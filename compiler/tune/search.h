@@ -26,6 +26,7 @@ typedef struct nxc_tune_request {
   const nxc_system *system;     /* whose memory and time, on accelerators */
   const nxc_machine *machine;
   double memory_bytes;           /* 0: any */
+  double spare;                  /* share of it that stays free, where any layout fits so */
   const bool *varies;            /* of each knob */
   bool offloads;                 /* where nothing fits, to the memory of the host too */
   size_t top;                    /* how many are wanted */
@@ -60,6 +61,7 @@ typedef struct nxc_tune_result {
   size_t n_reasons;
   nxc_left_outs left_out;    /* before layouts were gone over */
   double least_bytes;          /* that any layout needs */
+  double room_bytes;           /* that layouts were to fit in; 0: any */
   bool cut_short;              /* by the deadline */
   bool elsewhere[NXC_N_KNOBS]; /* another text gives an option of it, which the file's own cannot change */
 } nxc_tune_result;

@@ -406,6 +406,10 @@ static void test_context(void **unused) {
   /* seven of eight parts of keys and values forward, twice as much back, on a fifteenth of the units */
   double round = 7 * (8192.0 * 2 * 2048 * 2 / 3.51e11 + 1.18e-5);
   assert_true(fabs(ring.t.parts[NXC_SPENT_CONTEXT] - 24 * 64 * 3 * round * 20 / 132) < 1e-6);
+  /* sums of eight blocks, most of which meet half of the queries */
+  double added = 24 * 64 * 2.7 * 2 / 2.95e12 * 3 * 4.5 * 8192 * 2048;
+  assert_true(fabs((ring.t.parts[NXC_SPENT_POINTWISE] - heads.t.parts[NXC_SPENT_POINTWISE]) / added - 1) <
+              1e-6);
   program_end(&ring.e.c);
   program_end(&heads.e.c);
 }

@@ -33,6 +33,14 @@ planned=$("$nxcfg" plan "$folder/best.sh" --machine device.yaml --format json $a
 [ -n "$assume" ] &&
   awk -v b="$best" -v p="$planned" 'BEGIN { split(b, x); s = x[1] * (x[2] == "ms" ? 1e-3 : 1); exit !(p > 0 && s / p < 1.005 && p / s < 1.005) }'
 result "what is written is planned as it was found" $?
+# A twentieth of a device's memory stays free, where any layout fits so, and nothing says how much a rank may need.
+roomy() { # GIB PATTERN: what tune tells with that memory
+  sed "s/^memory: .*/memory: $1GiB/" device.yaml >"$folder/device.yaml"
+  "$nxcfg" tune megatron.sh --machine "$folder/device.yaml" --vary micro --top 1 >"$folder/told" && grep -q "$2" "$folder/told"
+}
+roomy 56 ' fit in 53\.2 GiB;' && ! grep -q ' 54\.4 GiB ' "$folder/told" && ! grep -q '^1 leaves' "$folder/told" &&
+  roomy 58 ' 54\.4 GiB ' && roomy 16 ' fit in 16\.0 GiB;' && grep -q '^1 leaves 2 %' "$folder/told"
+result "a twentieth of the memory stays free" $?
 # And where the model was taken from what the file is called, which the other file is not.
 sed 's/model_path: .*/model_path: weights/' xorl.yaml >"$folder/qwen3-8b.yaml"
 "$nxcfg" tune "$folder/qwen3-8b.yaml" --machine device.yaml --world-size 16 -o "$folder/other.yaml" |
