@@ -93,7 +93,6 @@ typedef struct nxc_system_row {
   const char *module;   /* that recomputation may name, or NULL */
   const char *input_of; /* the module whose input it is, which offload.modules may name; or NULL */
   const char *trait, *value;
-  const char *doc, *source;
 } nxc_system_row;
 
 typedef struct nxc_system_table {

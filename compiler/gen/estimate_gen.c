@@ -76,9 +76,7 @@ static void write_row(nxc_arena *arena, const gen_file *file, const gen_system *
   gen_write_field("input_of", row->input_of);
   gen_write_field("trait", row->does);
   gen_write_field("value", row->value);
-  gen_write_field("doc", row->doc);
-  gen_write_field("source", row->source);
-  puts("},");
+  puts("},"); /* what a row's doc and source say is for who reads the file */
 }
 
 static void write_rows(nxc_arena *arena, const gen_file *file) {
