@@ -6,7 +6,10 @@
 bool nxr_metrics_begin(nxr_training *run) {
   char path[4096];
   const nx_run_names *names = run->plan->run_names;
-  run->metrics = (nxr_metrics){.log = run->options->log,
+  bool planned = names->rules & NX_RUN_LOGS_JSON;
+  nxr_log log = run->options->log;
+  if (log == NXR_LOG_AS_PLANNED) log = planned ? NXR_LOG_JSON : NXR_LOG_TEXT;
+  run->metrics = (nxr_metrics){.log = log,
                                .log_every = names->log_every,
                                .n_steps = run->n_steps,
                                .window_bytes = run->arenas.segment_bytes};

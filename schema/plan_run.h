@@ -262,10 +262,11 @@ enum {
   NX_RUN_LOGS_FLOPS = 256,     /* operations a second, and their share of what the machine could do */
   NX_RUN_GOES_ON_AT_NAN = 512, /* a loss that is no number does not end the run */
   NX_RUN_NESTED_SCALES = 1024, /* scales of NF4 are quantized themselves as weights are read (nf4_nested.h) */
-  NX_RUN_BEST_BY_STEP = 2048, /* checkpoints are the best by their number, and not by a loss; */
-  NX_RUN_BEST_BY_RATE = 4096, /* or by the learning rate of their last step, */
-  NX_RUN_BEST_BY_NORM = 8192, /* or by the norm of its gradients */
-  NX_RUN_RULES = 16383
+  NX_RUN_BEST_BY_STEP = 2048,  /* checkpoints are the best by their number, and not by a loss; */
+  NX_RUN_BEST_BY_RATE = 4096,  /* or by the learning rate of their last step, */
+  NX_RUN_BEST_BY_NORM = 8192,  /* or by the norm of its gradients */
+  NX_RUN_LOGS_JSON = 16384,    /* lines of progress are JSON objects */
+  NX_RUN_RULES = 32767
 };
 
 enum {

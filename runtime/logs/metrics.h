@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum nxr_log { NXR_LOG_TEXT, NXR_LOG_JSON } nxr_log;
+typedef enum nxr_log { NXR_LOG_AS_PLANNED, NXR_LOG_TEXT, NXR_LOG_JSON } nxr_log;
 
 /* With their names of at most 24 letters they fit in a line of the file. */
 enum { NXR_MOST_METRICS = NX_MAX_MEASURES + 32 };

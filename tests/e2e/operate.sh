@@ -35,6 +35,11 @@ report 'a plan for a machine says how long a rank waits' $?
 expect 'a run of it says its share' 0 'step 2/2 .* MFU [0-9.]* %' $run known.bin --dir known
 [ "$(grep -c '"mfu":[0-9.e-]*[,}]' known/metrics.jsonl)" -eq 2 ]
 report 'also in its metrics' $?
+plan lines run.log_form=json run.log_every=1 schedule.max_steps=2
+$run lines.bin --dir lines 2>/dev/null | cmp -s - lines/metrics.jsonl
+report 'lines of progress are those of the metrics where the plan says so' $?
+$run lines.bin --dir lines-for-people --log text | grep -q '^step 2/2  loss'
+report 'unless the command line says otherwise' $?
 awk -F '\t' '$3 == "begins" && $4 == "step 0" { b = 1 } $3 == "saved" && $4 == "step 12" && $5 == "tokens 1536" { s = 1 }
   $3 == "ends" && $4 == "step 12" { e = 1 } END { exit !(b && s && e) }' timed/progress.txt
 report 'progress.txt has its events' $?

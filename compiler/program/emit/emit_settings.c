@@ -78,6 +78,7 @@ static uint32_t find_rules(const nxc_settings *s) {
          (nxc_is(s, NX_SETTING_CHECKPOINT_WHEN_BUSY, "skip") ? NX_RUN_SKIPS_SAVES : 0u) |
          (nxc_is(s, NX_SETTING_CHECKPOINT_ON_FAILURE, "continue") ? NX_RUN_SAVES_MAY_FAIL : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_PROGRESS_FILE) ? NX_RUN_KEEPS_PROGRESS : 0u) |
+         (nxc_is(s, NX_SETTING_RUN_LOG_FORM, "json") ? NX_RUN_LOGS_JSON : 0u) |
          (nxc_flag(s, NX_SETTING_RUN_LOG_FLOPS) ? NX_RUN_LOGS_FLOPS : 0u) |
          (nxc_flag(s, NX_SETTING_LORA_DOUBLE_QUANTIZATION) ? NX_RUN_NESTED_SCALES : 0u);
 }
