@@ -53,7 +53,7 @@ static const char *asked(const nxc_settings *s) {
                                    n);
 }
 
-/* What one config.json tells is one finding. */
+/* What one config.json tells is one finding. It names sizes before kinds. */
 static void report_model(const nxc_settings *s, nxc_sink *sink, const nxc_setting_id *ids, size_t n) {
   nxc_arena *arena = nxc_sink_arena(sink);
   const char *names = "", *missed = nxc_settings_missed_model(s);
@@ -67,11 +67,14 @@ static void report_model(const nxc_settings *s, nxc_sink *sink, const nxc_settin
                is_file ? "" : "the config.json of ", missed);
     return;
   }
-  for (size_t i = 0; i < n && i < NAMED_MAX; i++)
-    names = nxc_arena_printf(arena, "%s%s%s", names, i ? ", " : "", nxc_setting_name_in_dialect(s, ids[i]));
+  size_t from = n > NAMED_MAX && ids[0] == NX_SETTING_MODEL_KIND;
+  for (size_t i = from; i < n && i < from + NAMED_MAX; i++)
+    names = nxc_arena_printf(arena, "%s%s%s", names, i > from ? ", " : "",
+                             nxc_setting_name_in_dialect(s, ids[i]));
   if (n > NAMED_MAX) names = nxc_arena_printf(arena, "%s and %zu more", names, n - NAMED_MAX);
   nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0},
-             "give the model's config.json (--model-config FILE), or set them",
+             "give the model's config.json (--model-config FILE), or set them; for an estimate alone --assume "
+             "model=NAME",
              "the model is unknown, and a plan needs it: %s%s", names, asked(s));
 }
 
