@@ -24,12 +24,18 @@ static double work_of(const nxc_pass *p) {
          p->parts[NXC_SPENT_LAUNCH];
 }
 
+static nxc_pass forward_since(const nxc_passes *p, const nxc_passes *before) {
+  nxc_pass since = p->forward;
+  nxc_pass_add(&since, &before->forward, -1);
+  return since;
+}
+
 /* What the forward pass has got since `before` belongs to a module, and so do modules within it. */
 static void end_module(const nxc_clock *c, nxc_passes *p, const nxc_passes *before, const char *module) {
   if (!nxc_computes_again(c->training, module)) return;
+  const nxc_pass since = forward_since(p, before);
   p->again = before->again;
-  nxc_pass_add(&p->again, &p->forward, 1);
-  nxc_pass_add(&p->again, &before->forward, -1);
+  nxc_pass_add(&p->again, &since, 1);
 }
 
 double nxc_exposed_s(const nxc_clock *c, double exchange_s, double work_s) {
@@ -255,28 +261,39 @@ static void add_attention(const nxc_clock *c, nxc_passes *p) {
   end_with_product(c, p, &before, "attention", values);
 }
 
-/* Every second product, with what lies between products, and their gathered inputs. */
-static void add_second_products(const nxc_clock *c, nxc_pass *to) {
+/* Every second product, with what lies between products, and their gathered inputs. `width` is that of the
+ * network of all tokens. */
+static void add_second_products(const nxc_clock *c, nxc_pass *to, double width) {
   const nxc_sizes *z = c->z;
   nxc_passes p = {0};
   if (z->second_products == 0) return;
   nxc_add_product(c, &p, z->tokens, z->kv_heads * z->head_dim / z->tensor, z->hidden, 1);
   nxc_add_product(c, &p, z->tokens, z->hidden, z->heads * z->value_dim / z->tensor, 1);
-  nxc_add_product(c, &p, z->tokens, z->gates * z->ffn / z->tensor, z->hidden, 1);
+  nxc_add_product(c, &p, z->tokens, z->gates * width / z->tensor, z->hidden, 1);
   add_stream(c, &p);
-  add_activation(c, &p, z->tokens, z->ffn / z->tensor);
+  add_activation(c, &p, z->tokens, width / z->tensor);
   p.forward.parts[NXC_SPENT_TENSOR] = tensor_s(c) / 2;
   nxc_pass_add(to, &p.forward, 1);
 }
 
+/* Products of experts are grouped, none of which is kept: all but the last ones are computed again, and rows
+ * go to the experts once more, and not back. */
+static void add_experts_again(const nxc_clock *c, nxc_passes *p, const nxc_pass *made, const nxc_pass *sent) {
+  if (c->z->second_products == 0) return;
+  nxc_pass again = *made;
+  again.parts[NXC_SPENT_PRODUCTS] *= (1 + c->z->gates) / (2 + c->z->gates);
+  nxc_pass_add(&again, sent, 0.5);
+  nxc_pass_add(&p->again, &again, 1);
+}
+
 /* What is computed again is that before the backward pass: of full recomputation the whole layer, but for
  * what no gradient reads. */
-static void add_recompute(const nxc_clock *c, nxc_passes *p, const nxc_pass *unread) {
+static void add_recompute(const nxc_clock *c, nxc_passes *p, const nxc_pass *unread, double width) {
   const nxc_sizes *z = c->z;
   double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
   if (!z->recomputes_all) {
     nxc_pass_add(&p->backward, &p->again, 1);
-    add_second_products(c, &p->backward);
+    add_second_products(c, &p->backward, width);
     return;
   }
   nxc_pass_add(&p->backward, &p->forward, share);
@@ -308,7 +325,7 @@ nxc_passes nxc_dense_layer(const nxc_clock *c) {
   add_context(c, &p);
   add_launches(c, &p, launches_of(8, z->graph_attention) + launches_of(8, z->graph_network));
   const nxc_pass unread = last_product(c);
-  add_recompute(c, &p, &unread);
+  add_recompute(c, &p, &unread, z->ffn);
   return p;
 }
 
@@ -331,10 +348,14 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   add_separate(c, &p, c->traits.more_rows * rows * z->hidden);
   end_module(c, &p, &experts, "moe_act");
   const nxc_passes shared = p;
+  const nxc_pass made = forward_since(&p, &before);
   nxc_add_network(c, &p, z->tokens, z->shared_ffn / z->tensor, 1);
   end_with_product(c, &p, &shared, "shared_experts", z->shared_ffn / z->tensor);
+  const nxc_passes unsent = p;
   add_dispatch(c, &p);
+  const nxc_pass dispatch = forward_since(&p, &unsent);
   end_module(c, &p, &before, "moe");
+  add_experts_again(c, &p, &made, &dispatch);
   const nxc_adapters *a = &z->adapters;
   nxc_add_adapters(c, &p, z->tokens, a->mixture_added, a->mixture_adapted, 1);
   nxc_add_adapters(c, &p, rows / local, a->experts_added / local, a->experts_adapted / local, local);
@@ -344,7 +365,7 @@ nxc_passes nxc_mixture_layer(const nxc_clock *c) {
   add_launches(c, &p,
                launches_of(8, z->graph_attention) + launches_of(12, z->graph_router) +
                    launches_of(of_experts, z->graph_experts));
-  add_recompute(c, &p, &(nxc_pass){0});
+  add_recompute(c, &p, &(nxc_pass){0}, z->shared_ffn);
   hide_dispatch(c, &p);
   return p;
 }

@@ -120,6 +120,9 @@ static bool is_left_out(const nxc_training *training, const char *module) {
                 {"layernorm", "second_products"},
                 {"mlp", "second_products"},
                 {"mlp_act", "second_products"},
+                {"moe", "second_products"},
+                {"moe_act", "second_products"},
+                {"shared_experts", "second_products"},
                 {"mlp_act", "mlp"},
                 {"mlp_act", "moe_act"}, /* which names that of either in nx and NxDT */
                 {"moe_act", "moe"},

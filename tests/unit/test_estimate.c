@@ -295,6 +295,13 @@ static void test_rows_of_experts(void **unused) {
   near_to("on their way", line_of(&e, "rows on their way to experts and back"), 2 * 2 * rows * 2048, 1e-9);
   assert_true(line_of(&e, "output of experts") == 0);
   program_end(&e.c);
+  /* a policy that keeps products keeps none that are grouped: those of one layer are there again */
+  e = estimate_of("xorl", ROUTED "model.activation=swiglu recompute.granularity=selective "
+                                 "recompute.modules=[second_products]");
+  assert_true(line_of(&e, "rows for experts") == 0 && line_of(&e, "first product of experts") == 0);
+  near_to("again", line_of(&e, "experts that are computed again"), 2 * rows * 3 * (2048 + e.sizes.expert_ffn),
+          1e-9);
+  program_end(&e.c);
 }
 
 /* DeepSeek-V2's attention, of its paper (arXiv:2405.04434): hidden 5120, 128 heads of 128 + 64, values 128,

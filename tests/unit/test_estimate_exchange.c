@@ -188,6 +188,11 @@ static void test_early_stop(void **unused) {
   once = PRODUCTS("xorl", GATED), whole = PRODUCTS("megatron", GATED FULL) - PRODUCTS("megatron", GATED);
   /* key, output and one of the network's three, of 16 hidden^2 */
   assert_true(fabs((PRODUCTS("xorl", SECOND) - once) / whole - 6.0 / 16) < 0.03);
+#define MIXED "moe.experts=8 moe.top_k=2 moe.ffn_hidden=4096 "
+  once = PRODUCTS("xorl", MIXED GATED),
+  whole = PRODUCTS("megatron", MIXED GATED FULL) - PRODUCTS("megatron", MIXED GATED);
+  /* key, output and two of the three of two experts of 2 hidden, of 4 + 12 hidden^2 */
+  assert_true(fabs((PRODUCTS("xorl", MIXED SECOND) - once) / whole - 10.0 / 16) < 0.03);
 #define MODULE(name) "recompute.granularity=selective recompute.modules=[" name "]"
 #define MORE(system, name) (PRODUCTS(system, MODULE(name)) - PRODUCTS(system, ""))
   assert_true(fabs(MORE("xorl", "mlp") / MORE("megatron", "mlp") - 4.0 / 8) < 0.03); /* a module's alike */

@@ -72,10 +72,11 @@ static void report_model(const nxc_settings *s, nxc_sink *sink, const nxc_settin
     names = nxc_arena_printf(arena, "%s%s%s", names, i > from ? ", " : "",
                              nxc_setting_name_in_dialect(s, ids[i]));
   if (n > NAMED_MAX) names = nxc_arena_printf(arena, "%s and %zu more", names, n - NAMED_MAX);
-  nxc_report(sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0},
-             "give the model's config.json (--model-config FILE), or set them; for an estimate alone --assume "
-             "model=NAME",
-             "the model is unknown, and a plan needs it: %s%s", names, asked(s));
+  nxc_report(
+      sink, "NX3002", NXC_SEVERITY_ERROR, (nxc_span){0},
+      "give the model's config.json (--model-config FILE), or set them; for an estimate alone --assume "
+      "model=NAME",
+      "the model is unknown, and a plan needs it: %s%s", names, asked(s));
 }
 
 void nxc_report_unknown(const nxc_settings *s, nxc_sink *sink, const nxc_setting_id *ids, size_t n) {
