@@ -132,6 +132,7 @@ static void add_stream(const nxc_clock *c, nxc_passes *p) {
   end_module(c, p, &before, "layernorm");
   add_pointwise(c, p, 6 * stream + 2 * heads);
   double rotated = z->tokens * (z->heads + z->kv_heads) * z->head_dim / z->tensor;
+  add_pointwise(c, p, 2 * z->qk_norms * rotated);
   add_separate(c, p, c->traits.more_stream * stream + c->traits.more_heads * rotated);
 }
 

@@ -49,6 +49,7 @@ static void read_model(const nxc_model *m, nxc_sizes *z) {
   z->query_rank = (double)layer->attention.query_rank;
   z->kv_rank = (double)layer->attention.kv_rank;
   z->rope_dim = layer->attention.kv_rank > 0 ? (double)layer->attention.rope.dims : 0;
+  z->qk_norms = layer->attention.qk_norm != NXC_QK_PLAIN;
   z->window = (double)layer->attention.window;
   z->attention = nxc_attention_weights(&layer->attention, m->hidden);
   z->windowed = layer->attention.window > 0 ? m->windowed : 0;

@@ -215,6 +215,19 @@ static void test_separate(void **unused) {
   program_end(&separate.c);
 }
 
+/* Queries and keys that are normalized are kept before that, too. */
+static void test_normalized(void **unused) {
+  (void)unused;
+  estimate plain = estimate_of("megatron", MODEL),
+           normalized = estimate_of("megatron", MODEL "model.qk_norm=head");
+  double more =
+      first_stage(&normalized).parts[NXC_PART_ACTIVATIONS] - first_stage(&plain).parts[NXC_PART_ACTIVATIONS];
+  const nxc_sizes *z = &plain.sizes;
+  near_to("queries and keys", more, z->layers * 2 * z->tokens * (z->heads + z->kv_heads) * z->head_dim, 1e-6);
+  program_end(&plain.c);
+  program_end(&normalized.c);
+}
+
 /* Bytes of activations that a line of the report names. */
 static double line_of(const estimate *e, const char *name) {
   nxc_own_memory m = first_stage(e);
@@ -327,6 +340,7 @@ int main(void) {
       cmocka_unit_test(test_separate),        cmocka_unit_test(test_offload),
       cmocka_unit_test(test_narrow_inputs),   cmocka_unit_test(test_kept_for_adapters),
       cmocka_unit_test(test_rows_of_experts), cmocka_unit_test(test_latent),
+      cmocka_unit_test(test_normalized),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,6 +172,16 @@ static void test_copied_heads(void **unused) {
   program_end(&each.c);
 }
 
+/* A norm reads and writes each query and key; of operators it moves 18 bytes of each more, forward. */
+static void test_normalized_heads(void **unused) {
+  (void)unused;
+#define ONE(changes) spent("xorl", "h100", MODEL "mesh.world=1 " changes, NXC_SPENT_POINTWISE)
+  double plain = ONE(""), one = ONE("model.qk_norm=head") - plain;
+  double separate = ONE("model.qk_norm=head kernels.separate=[norm]") - ONE("kernels.separate=[norm]");
+  assert_true(one > 0);
+  assert_true(fabs(separate / one - (2 * 1.25 + 16) / (2 * 1.25)) < 1e-6);
+}
+
 /* What PyTorch and XLA compute again ends before the last product, whose result no gradient reads. */
 static void test_early_stop(void **unused) {
   (void)unused;
@@ -285,13 +295,21 @@ static void test_separate_loss(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_steps),          cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_torus),          cmocka_unit_test(test_slices),
-      cmocka_unit_test(test_copied_heads),   cmocka_unit_test(test_early_stop),
-      cmocka_unit_test(test_backward),       cmocka_unit_test(test_undivided),
-      cmocka_unit_test(test_sends),          cmocka_unit_test(test_summed),
-      cmocka_unit_test(test_biased_experts), cmocka_unit_test(test_odd_sums),
-      cmocka_unit_test(test_pairs),          cmocka_unit_test(test_rings),
+      cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_torus),
+      cmocka_unit_test(test_slices),
+      cmocka_unit_test(test_copied_heads),
+      cmocka_unit_test(test_early_stop),
+      cmocka_unit_test(test_normalized_heads),
+      cmocka_unit_test(test_backward),
+      cmocka_unit_test(test_undivided),
+      cmocka_unit_test(test_sends),
+      cmocka_unit_test(test_summed),
+      cmocka_unit_test(test_biased_experts),
+      cmocka_unit_test(test_odd_sums),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_rings),
       cmocka_unit_test(test_separate_loss),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
