@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
   BACKEND = 1,
@@ -365,10 +366,11 @@ static int run_together(request *asked, char **argv) {
 
 /* What was printed must have arrived. */
 static int finish(int status) {
-  errno = 0; /* of what was lost before, nobody knows why */
+  errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-  nxr_print(stderr, "nxrun: cannot write to standard output: %s\n",
-            errno ? strerror(errno) : "a part of what was printed is lost");
+  if (errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1)
+    errno = EIO; /* it was lost before: why, is asked anew */
+  nxr_print(stderr, "nxrun: cannot write to standard output: %s\n", strerror(errno));
   return NXR_EXIT_FAILED;
 }
 

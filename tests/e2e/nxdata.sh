@@ -156,5 +156,7 @@ expect 'no text' 2 'which text' "$nxdata" build -o new
 expect 'no name' 2 'give -o PREFIX' "$nxdata" build "$text"
 expect 'no dataset' 2 'which dataset' "$nxdata" info
 expect 'help' 0 '^usage: nxdata build' "$nxdata" --help
+! "$nxdata" --help | sed 's/…/./g' | grep '.\{81\}' >out 2>&1
+report 'help has lines of 80 columns' $?
 expect 'version' 0 '^nxdata [0-9]' "$nxdata" --version
 finish
