@@ -263,15 +263,41 @@ static const char *wrong_together(const request *asked, uint64_t seen, int n_pla
   return n_plans == 0 ? "no plan" : "more than one plan";
 }
 
+/* The option that begins most like the word; NULL: none does by three letters, or several do alike. */
+static const char *likeliest(const char *word) {
+  enum { LEAST = 5 }; /* with the dashes */
+  const char *best = NULL;
+  size_t most = LEAST - 1;
+  for (const struct option *at = long_options; at->name; at++) {
+    char name[64];
+    size_t n = 0;
+    snprintf(name, sizeof name, "--%s", at->name);
+    while (word[n] && word[n] == name[n]) n++;
+    if (n == most) best = NULL;
+    if (n > most) best = at->name, most = n;
+  }
+  return best;
+}
+
+static void refuse_option(request *asked, const char *word, bool lacks_value) {
+  char text[200];
+  const char *near = likeliest(word);
+  snprintf(text, sizeof text, near ? "%.100s; did you mean --%s?" : "%.100s", word, near);
+  bool restarts = strncmp(word, "--restarts", strlen("--restarts")) == 0;
+  if (restarts) set_mistake(asked, word, " stands before all else: nxrun --restarts N PLAN");
+  else if (lacks_value) set_mistake(asked, "a value is missing behind ", word);
+  else set_mistake(asked, "no such option: ", text);
+}
+
 static void parse(int argc, char **argv, request *asked) {
   uint64_t seen = 0;
   asked->options.generation = (nxr_generation){.n_tokens = USUAL_TOKENS, .drawing = {1, 1, 0}};
   opterr = 0;
   snprintf(asked->command, sizeof asked->command, "nxrun " NX_VERSION);
-  for (int option; (option = getopt_long(argc, argv, "o:", long_options, NULL)) != -1;) {
+  for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
     if (option == 'o') option = OUTPUT;
-    if (option == '?') {
-      set_mistake(asked, "no such option, or its value is missing: ", argv[optind - 1]);
+    if (option == '?' || option == ':') {
+      refuse_option(asked, argv[optind - 1], option == ':');
       return;
     }
     note_option(asked, option);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
   WIDTH = 900,
@@ -77,11 +78,12 @@ static bool read_curve(const plot *of, const char *path, curve *to) {
   char name[4096], line[NXR_METRICS_LINE_BYTES];
   snprintf(name, sizeof name, "%s/metrics.jsonl", path);
   FILE *file = nx_regular_open(name);
-  if (file == NULL) file = nx_regular_open(path);
+  bool folder = file == NULL && errno != ENOTDIR && access(path, F_OK) == 0; /* with none, or that is shut */
+  if (file == NULL && !folder) file = nx_regular_open(path);
   *to = (curve){.name = path};
   bool good = file != NULL;
   while (good && fgets(line, sizeof line, file)) good = read_row(of, line, to);
-  if (!good) nxr_print(stderr, "nxrun: cannot read %s: %s\n", path, strerror(errno));
+  if (!good) nxr_print(stderr, "nxrun: cannot read %s: %s\n", folder ? name : path, strerror(errno));
   else if (to->n == 0)
     nxr_print(stderr, "nxrun: %s has no %s%s%s\n", path, of->metric, of->set ? " of the set " : "",
             of->set ? of->set : "");

@@ -82,6 +82,8 @@ cp lr.svg kept && (ulimit -f 0; "$nxrun" plot -o lr.svg timed) >says 2>&1
 [ $? -eq 1 ] && cmp -s lr.svg kept && [ -z "$(ls ./*.tmp 2>/dev/null)" ]
 report 'a picture that cannot be written leaves the one before' $?
 expect 'which is left' 0 '^</svg>$' "$nxrun" plot timed
+mkdir empty
+expect 'a folder without metrics' 1 'cannot read empty/metrics.jsonl: No such file' "$nxrun" plot empty
 expect 'a number that is not there' 1 'has no speed' "$nxrun" plot --metric speed timed
 expect 'plot of nothing' 2 'usage: nxrun plot' "$nxrun" plot
 
@@ -95,7 +97,10 @@ expect 'has its checkpoint still' 0 '^checkpoint  step-000012$' "$nxrun" status 
 ! grep -q '^loss' out
 report 'and no loss, since no step was made' $?
 expect 'nothing to resume is said' 3 'runs-none has no checkpoint: nothing is resumed' $run stops.bin --dir runs-none --resume
-expect 'usage' 2 'no such option' $run stops.bin --no-such-thing
+expect 'usage' 2 'no such option: --no-such-thing$' $run stops.bin --no-such-thing
+expect 'a misspelt option' 2 'no such option: --resme; did you mean --resume?' $run stops.bin --resme
+expect 'an option without its value' 2 'a value is missing behind --stop-after' $run stops.bin --stop-after
+expect 'restarts behind the plan' 2 'stands before all else: nxrun --restarts N PLAN' $run stops.bin --restarts 3
 
 # ---- how it is started again ----
 cat >fails_at <<'END'
