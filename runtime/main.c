@@ -359,7 +359,8 @@ static const char see_help[] = "nxrun --help lists the options\n";
 
 /* A mistake on one rank must end them all, so even that is told through MPI. */
 static int run_together(request *asked, char **argv) {
-  signal(SIGPIPE, SIG_IGN); /* whoever reads what is printed may go: the run goes on, and its end says so */
+  /* Whoever reads what is printed may go: a training goes on, and says so at its end. */
+  if (asked->options.generation.prompt == NULL) signal(SIGPIPE, SIG_IGN);
   const nx_run measured = {.n_threads = nxr_calibrate_threads(&asked->calibrate)};
   nxr_fault fault = asked->mistake;
   nxr_world world;

@@ -114,7 +114,8 @@ static bool predict(nxr_exec *exec, prediction *p, const nxr_drawing *drawing, c
 typedef struct reader {
   nxt_tokenizer *tokenizer;
   nxt_encoder *encoder;
-  nxt_ids ids; /* of the prompt */
+  nxt_ids ids;      /* of the prompt */
+  size_t n_printed; /* bytes */
 } reader;
 
 static bool check_prompt(const nx_run *run, const reader *r, const char *path, nxr_fault *fault) {
@@ -156,12 +157,20 @@ static bool ends(const nx_run *run, int64_t end, int32_t token) {
   return token == end || (run->end_of_document != NX_NONE && (uint32_t)token == run->end_of_document);
 }
 
-/* Prompt and continuation as one text: a character may have bytes of both. */
-static void print(const reader *r, const int32_t *tokens, uint64_t n) {
+/* Prompt and continuation as one text: a character may have bytes of both. While it grows, only the words
+ * that are over: what stands behind the last blank may still become another text. */
+static void print(reader *r, const int32_t *tokens, uint64_t n, bool whole) {
   nxt_text text = {0};
   nxt_decode(r->encoder, (const uint32_t *)(const void *)tokens, n, NXT_SKIP_SPECIAL, &text);
-  fwrite(text.items, 1, text.n, stdout);
-  putchar('\n');
+  size_t end = text.n;
+  while (!whole && end > 0 && text.items[end - 1] != ' ' && text.items[end - 1] != '\n') end--;
+  if (!whole && end > 0) end--;
+  if (end > r->n_printed) {
+    fwrite(text.items + r->n_printed, 1, end - r->n_printed, stdout);
+    r->n_printed = end;
+  }
+  if (whole) putchar('\n');
+  fflush(stdout);
   free(text.items);
 }
 
@@ -179,7 +188,7 @@ static int32_t *share_prompt(nxr_world *world, const reader *r, uint64_t n_more,
   return tokens;
 }
 
-static bool continue_text(nxr_exec *exec, const nxr_generation *asked, const reader *r, nxr_fault *fault) {
+static bool continue_text(nxr_exec *exec, const nxr_generation *asked, reader *r, nxr_fault *fault) {
   nxr_world *world = exec->machine->world;
   prediction p = {0};
   uint64_t n;
@@ -191,8 +200,9 @@ static bool continue_text(nxr_exec *exec, const nxr_generation *asked, const rea
     good = predict(exec, &p, &asked->drawing, tokens, n, &next, fault) && nxr_world_agree(world, fault);
     if (good && ends(exec->machine->plan->run, end, next)) break;
     if (good) tokens[n++] = next;
+    if (good && world->rank == 0) print(r, tokens, n, false);
   }
-  if (good && world->rank == 0) print(r, tokens, n);
+  if (good && world->rank == 0) print(r, tokens, n, true);
   drop(&p);
   free(tokens);
   return good;

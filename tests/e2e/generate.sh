@@ -61,6 +61,9 @@ text_of one 1 --dir dense --generate 'hijk' --tokens 40 --temperature 2 --top-p 
 report 'from no share but the likeliest token the greedy text is drawn' $?
 text_of one 1 --dir dense --generate 'hijk' --tokens 3 --temperature 0 && [ "$(cat text)" = hijklmn ]
 report 'as many tokens as are asked for' $?
+timeout 50 "$nxrun" one.bin --dir dense --generate 'hi jk' --tokens 1000000 2>out | head -c 2 >text
+[ "$(cat text)" = hi ]
+report 'words are printed as they come, and it ends where nobody reads' $?
 plan dropped model.hidden_dropout=0.5 model.attention_dropout=0.5
 same 'dropout is of the training alone' dropped 1
 plan evaluated 'data.split=[90,10,0]' evaluate.batches=1
