@@ -18,14 +18,16 @@ static void print_escaped(const char *text, bool property, FILE *out) {
   }
 }
 
-static void print_github(const nxc_finding *finding, FILE *out) {
+static void print_github(const nxc_finding *finding, const char *file, FILE *out) {
   static const char *const commands[] = {
       [NXC_SEVERITY_NOTE] = "notice", [NXC_SEVERITY_WARNING] = "warning", [NXC_SEVERITY_ERROR] = "error"};
   fprintf(out, "::%s ", commands[finding->severity]);
-  if (finding->at.source != NULL) {
+  const nxc_span at = finding->at;
+  if (at.source != NULL || file != NULL) {
     fputs("file=", out);
-    print_escaped(finding->at.source->name, true, out);
-    fprintf(out, ",line=%u,col=%u,", finding->at.line, finding->at.column);
+    print_escaped(at.source ? at.source->name : file, true, out);
+    if (at.source) fprintf(out, ",line=%u,col=%u", at.line, at.column);
+    fputc(',', out);
   }
   fprintf(out, "title=%s::", finding->id);
   print_escaped(finding->message, false, out);
@@ -123,7 +125,7 @@ void nxc_sink_print(nxc_sink *sink, const nxc_render *render, FILE *out) {
   for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
     const nxc_finding *finding = nxc_sink_finding(sink, i);
     if (finding->severity == NXC_SEVERITY_NOTE && !render->notes) continue;
-    if (render->format == NXC_FORMAT_GITHUB) print_github(finding, out);
+    if (render->format == NXC_FORMAT_GITHUB) print_github(finding, render->file, out);
     else if (render->format == NXC_FORMAT_SHORT) print_short(finding, render->file, out);
     else nxc_render_text(finding, render->colour, out);
   }

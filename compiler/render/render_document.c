@@ -22,8 +22,12 @@ static void print_json(const json_t *document, FILE *out) {
 }
 
 static void add_json(json_t *document, const nxc_sink *sink, const char *file) {
-  (void)file;
-  json_t *own = nxc_findings_to_json(sink);
+  json_t *own = nxc_findings_to_json(sink), *finding;
+  size_t i;
+  json_array_foreach(own, i, finding) {
+    bool placed = !json_is_null(json_object_get(finding, "file"));
+    if (!placed) json_object_set_new(finding, "file", nxc_json_text(file));
+  }
   json_array_extend(document, own);
   json_decref(own);
 }
