@@ -45,7 +45,8 @@ bool nxc_merges_apply(nxc_reader *reader, nxc_node *map, const nxc_merges *merge
   for (size_t i = 0; i < merges->n_values; i++) {
     nxc_node *value = merges->values[i];
     if (!is_mergeable(value)) {
-      nxc_reader_error(reader, "NX1013", value->at, NULL, "<< takes a map or a list of maps");
+      nxc_reader_error(reader, "NX1013", value->at, "write <<: *NAME, or leave it out",
+                       "<< takes a map or a list of maps");
       continue;
     }
     if (value->kind == NXC_NODE_MAP) good = merge_map(reader, map, value, merges) && good;

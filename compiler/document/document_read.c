@@ -5,6 +5,7 @@
 #include "compiler/document/names.h"
 #include "compiler/document/nodes.h"
 #include "compiler/document/reader.h"
+#include "compiler/document/repair.h"
 #include "compiler/diagnostics/secret.h"
 
 #include <stdlib.h>
@@ -52,34 +53,47 @@ static frame *top(builder *b) {
 }
 
 /* A key that is there already often belongs to the empty section just above it, not indented as it should. */
-static const char *repeated_key_fix(nxc_arena *arena, const nxc_node *map) {
+static const nxc_node *empty_section(const nxc_node *map) {
   const nxc_node *last = map->n_children > 0 ? map->children[map->n_children - 1] : NULL;
   bool empty = last && last->key && last->kind == NXC_NODE_SCALAR && last->raw_bytes == 0 &&
                last->style == NXC_STYLE_PLAIN;
-  if (!empty) return "remove one of them";
-  return nxc_arena_printf(arena, "remove one of them, or indent it below %s:, which is empty", last->key);
+  return empty ? last : NULL;
 }
 
-static void report_repeated(nxc_reader *reader, const frame *in, nxc_severity severity) {
+static const char *repeated_key_fix(nxc_arena *arena, const nxc_node *map) {
+  const nxc_node *empty = empty_section(map);
+  if (empty == NULL) return "remove one of them";
+  return nxc_arena_printf(arena, "remove one of them, or indent it below %s:, which is empty", empty->key);
+}
+
+static void report_repeated(nxc_reader *reader, const frame *in, nxc_severity severity, nxc_repair repair) {
   const nxc_remark first = {in->earlier->key_at, "first given here"};
   const char *same = severity == NXC_SEVERITY_ERROR ? "" : ", with the same value";
-  nxc_sink_report(reader->sink, &(nxc_finding){.id = "NX1005",
-                                               .severity = severity,
-                                               .message = nxc_arena_printf(reader->arena,
-                                                                           "the key %s is given twice%s",
-                                                                           in->key->raw, same),
-                                               .at = in->key->at,
-                                               .fix = repeated_key_fix(reader->arena, in->node),
-                                               .remarks = &first,
-                                               .n_remarks = 1});
-  if (severity == NXC_SEVERITY_ERROR) reader->ok = false;
+  nxc_sink_report(reader->sink,
+                  &(nxc_finding){.id = "NX1005",
+                                 .severity = severity,
+                                 .message = nxc_arena_printf(reader->arena, "the key %s is given twice%s",
+                                                             in->key->raw, same),
+                                 .at = in->key->at,
+                                 .fix = repeated_key_fix(reader->arena, in->node),
+                                 .repair = repair,
+                                 .remarks = &first,
+                                 .n_remarks = 1});
 }
 
 /* Where a text is read for a command line, the same value twice does no harm. */
-static bool is_repeated(nxc_reader *reader, const frame *in, const nxc_node *value) {
+static bool is_repeated(nxc_reader *reader, const frame *in, nxc_node *value) {
   if (in->earlier == NULL || in->earlier == value) return false;
   bool same = in->earlier->raw != NULL && value->raw != NULL && strcmp(in->earlier->raw, value->raw) == 0;
-  report_repeated(reader, in, same ? NXC_SEVERITY_NOTE : NXC_SEVERITY_ERROR);
+  if (same && reader->reading->text) {
+    report_repeated(reader, in, NXC_SEVERITY_NOTE, (nxc_repair){0});
+    return true;
+  }
+  nxc_node_set_key(value, &in->key->value, in->key->raw, in->key->at);
+  value->parent = in->node;
+  nxc_repair repair = {0};
+  if (empty_section(in->node) == NULL) repair = nxc_repair_remove(nxc_sink_arena(reader->sink), value, same);
+  report_repeated(reader, in, NXC_SEVERITY_ERROR, repair);
   return true;
 }
 
@@ -102,10 +116,6 @@ static void take_key(builder *b, frame *in, nxc_node *key) {
   /* OmegaConf finds only equal texts; 16 and 0x10 silently become one key there. */
   bool same_text = earlier && key->value.kind == NXC_STRING;
   in->earlier = earlier && (same_text || !reader->reading->omegaconf) ? earlier : NULL;
-  if (in->earlier != NULL && !reader->reading->text) {
-    report_repeated(reader, in, NXC_SEVERITY_ERROR);
-    return;
-  }
   if (key->style == NXC_STYLE_PLAIN && !reader->reading->omegaconf && strstr(key->raw, "${"))
     nxc_reader_warn(reader, "NX1024", key->at, NULL,
                     "references are not resolved in keys: this key is %s itself", key->raw);
@@ -249,7 +259,12 @@ static void read_alias(builder *b, const yaml_event_t *event) {
   nxc_span at = event_span(b, event);
   nxc_node *node = nxc_names_find(b->anchors, name, strlen(name)), *copy = NULL;
   if (node == NULL) {
-    nxc_reader_error(reader, "NX1010", at, NULL, "no anchor &%s stands before this", name);
+    nxc_report(reader->sink, "NX1010", NXC_SEVERITY_ERROR, at, "give it above, or put the text in quotes",
+               "no anchor &%s stands before this", name);
+    if (top(b) != NULL && top(b)->key != NULL) { /* as if the key were not there */
+      top(b)->key = NULL;
+      return;
+    }
   } else {
     for (size_t i = 0; i < b->depth; i++) {
       if (b->frames[i].node != node) continue;

@@ -236,8 +236,12 @@ void nxc_reader_check_tabs(nxc_reader *reader, const size_t *texts, size_t n_tex
       if (source->text[i] == '#' && (before == ' ' || before == '\t')) break;
       if (source->text[i] != '\t') continue;
       size_t column = nxc_source_column(source, line + 1, i);
-      nxc_reader_error(reader, "NX1008", nxc_reader_span(reader, line, column, 1), "write spaces instead",
-                       "a tab outside quotes, which YAML loaders reject");
+      size_t behind = i + strspn(source->text + i, "\t");
+      const nxc_edit blank = {source, i, behind, " "};
+      nxc_report_repair(reader->sink, "NX1008", NXC_SEVERITY_ERROR, nxc_reader_span(reader, line, column, 1),
+                        "write spaces instead",
+                        nxc_repair_copy(nxc_sink_arena(reader->sink), &(nxc_repair){&blank, 1, true}),
+                        "a tab outside quotes, which YAML loaders reject");
       break;
     }
   }

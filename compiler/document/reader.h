@@ -14,7 +14,7 @@ typedef struct nxc_reader {
   const char *clean; /* the source's text, as long, as libyaml is given it; NULL: it reads something else */
   const nxc_reading *reading;
   nxc_sink *sink;
-  bool ok;           /* no error so far */
+  bool ok;           /* no error so far after which it is not known what the text says */
   bool stand_ins;    /* the text has some in place of characters that cannot stand in it */
   bool in_flow;      /* inside [...] or {...} */
   bool secret;       /* the key names a secret: findings do not show the value */
@@ -22,7 +22,7 @@ typedef struct nxc_reader {
   size_t n_homes;
 } nxc_reader;
 
-/* Reports an error and notes that there was one. fix may be NULL. */
+/* Reports an error and notes that it is not known what the text says. fix may be NULL. */
 void nxc_reader_error(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format,
                       ...) __attribute__((format(printf, 5, 6)));
 void nxc_reader_warn(nxc_reader *reader, const char *id, nxc_span at, const char *fix, const char *format,

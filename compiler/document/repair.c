@@ -64,16 +64,30 @@ static bool is_rest(const char *text, size_t at, size_t end, bool option) {
   return at == end || text[at] == '#';
 }
 
+/* Byte offset behind a list that is written in one line, in brackets; 0: it is none. */
+static size_t behind_list(const nxc_node *node) {
+  const nxc_source *source = node->at.source;
+  if (node->kind != NXC_NODE_LIST || source == NULL) return 0;
+  size_t at = nxc_span_offset(node->at, false), end = source->line_start[node->at.line], depth = 0;
+  if (source->text[at] != '[') return 0;
+  for (; at < end && strchr("\"'#", source->text[at]) == NULL; at++) {
+    depth += source->text[at] == '[';
+    if (source->text[at] == ']' && --depth == 0) return at + 1;
+  }
+  return 0;
+}
+
 /* The line, where nothing but this key and its value stand in it. */
 static bool find_line(const nxc_node *node, own_line *line) {
   nxc_span key = node->key_at, value = node->at;
-  if (node->key == NULL || key.source == NULL || !is_whole(node)) return false;
+  size_t behind = is_whole(node) ? nxc_span_offset(value, true) : behind_list(node);
+  if (node->key == NULL || key.source == NULL || behind == 0) return false;
   if (value.source != key.source || value.line != key.line) return false;
   const nxc_source *source = key.source;
   size_t n_bytes;
   const char *start = nxc_source_line(source, key.line, &n_bytes);
   *line = (own_line){source, (size_t)(start - source->text), source->line_start[key.line],
-                     nxc_span_offset(key, false), nxc_span_offset(value, true)};
+                     nxc_span_offset(key, false), behind};
   bool option = strncmp(source->text + line->key, "--", 2) == 0;
   size_t end = line->begin + n_bytes, between = nxc_span_offset(key, true);
   if (skip_blanks(source->text, line->begin, end) != line->key) return false;
@@ -92,9 +106,10 @@ static bool may_go(const own_line *line, uint32_t number) {
   return goes_on || number == 1 || n_before == 0 || before[n_before - 1] != '\\';
 }
 
-/* An empty section would be null. */
+/* An empty section would be null. What repeats a key is no child. */
 static bool leaves_others(const nxc_node *node) {
-  return node->parent != NULL && node->parent->n_children > 1;
+  const nxc_node *map = node->parent;
+  return map != NULL && map->n_children > (map->children[node->index] == node ? 1 : 0);
 }
 
 nxc_repair nxc_repair_remove(nxc_arena *arena, const nxc_node *node, bool safe) {

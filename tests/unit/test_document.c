@@ -48,7 +48,7 @@ static void places_inside_texts(void **state) {
 
 static void names_both_lines_of_a_repeated_key(void **state) {
   (void)state;
-  assert_false(read_text("a: 1\nb: {c: 1, d: 2, c: 3}\n'a': 2\n")->complete);
+  assert_true(read_text("a: 1\nb: {c: 1, d: 2, c: 3}\n'a': 2\n")->complete); /* the rest is judged, too */
   assert_string_equal(findings(),
                       "NX1005 2:17+1 the key c is given twice [first given here 2:5]\n"
                       "NX1005 3:1+3 the key a is given twice [first given here 1:1]");
@@ -62,7 +62,8 @@ static void finds_repeated_keys_in_large_maps(void **state) {
   assert_true(document->complete);
   assert_int_equal(nxc_node_child(document->root, "k39999")->value.integer, 39999);
   nxc_buffer_puts(&text, "k0: again\n");
-  assert_false(read_text(text.bytes)->complete);
+  read_text(text.bytes);
+  assert_int_equal(nxc_sink_count(sink, NXC_SEVERITY_ERROR), 1);
 }
 
 static void goes_on_after_errors(void **state) {
@@ -106,7 +107,8 @@ static void refuses_what_is_no_document(void **state) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     sink = nxc_sink_new(arena);
-    assert_false(read_bytes(rows[i].bytes, rows[i].n_bytes)->complete);
+    bool complete = read_bytes(rows[i].bytes, rows[i].n_bytes)->complete;
+    assert_int_equal(complete, strcmp(rows[i].id, "NX1008") == 0); /* a tab leaves no doubt */
     if (nxc_sink_n_findings(sink) != 1) fail_msg("%s: %s", rows[i].bytes, findings());
     assert_string_equal(nxc_sink_finding(sink, 0)->id, rows[i].id);
   }
@@ -229,7 +231,8 @@ static void keys_are_one_by_python_equality(void **state) {
       nxc_document_read(arena, nxc_source_new(arena, "a.yaml", text, strlen(text)), &omegaconf, sink);
   assert_string_equal(canon_of(document->root), "{i1:s\"c\",s\"1\":s\"d\"}");
   assert_string_equal(findings(), "");
-  assert_false(read_text(text)->complete);
+  read_text(text);
+  assert_int_equal(nxc_sink_count(sink, NXC_SEVERITY_ERROR), 2);
 }
 
 static void warns_only_where_readers_are_surprised(void **state) {

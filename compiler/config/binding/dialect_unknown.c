@@ -4,6 +4,7 @@
 #include "compiler/config/binding/dialect_words.h"
 #include "compiler/config/binding/key_patterns.h"
 #include "compiler/diagnostics/nearest.h"
+#include "compiler/document/repair.h"
 
 #include <string.h>
 
@@ -71,13 +72,22 @@ static const char *known_misspelling(const nxc_dialect *dialect, const char *nam
   return NULL;
 }
 
-/* An option with the same last step in another section. */
+/* Alike but for - and _. */
+static bool same_folded(const char *a, const char *b) {
+  while (*a != '\0' && (*a == *b || (strchr("-_", *a) && *b != '\0' && strchr("-_", *b)))) a++, b++;
+  return *a == *b;
+}
+
+/* An option with the same last step in another section; in a section - and _ are as good. */
 static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *name, bool *alone) {
   const char *word = nxc_name_last(name), *found = NULL;
+  bool folds = word != name;
   *alone = true;
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
-    if (row->alias_of != NULL || strcmp(nxc_name_last(row->name), word) != 0) continue;
+    if (row->alias_of != NULL) continue;
+    const char *last = nxc_name_last(row->name);
+    if (folds ? !same_folded(last, word) : strcmp(last, word) != 0) continue;
     if (found != NULL) *alone = false;
     else found = row->name;
   }
@@ -112,6 +122,13 @@ static void report(nxc_binding *binding, const nxc_node *node, nxc_severity seve
 
 /* What no option is near to. */
 static const char remove_it[] = "leave it out, or write the option that is meant";
+
+static void report_needless(nxc_binding *binding, const nxc_node *node, nxc_severity severity,
+                            const char *name, const char *more) {
+  nxc_repair repair = {0};
+  if (severity == NXC_SEVERITY_ERROR) repair = nxc_repair_remove(binding->arena, node, false);
+  report_with(binding, node, severity, remove_it, repair, name, more);
+}
 
 static void report_misspelt(nxc_binding *binding, const nxc_node *node, const char *name, nxc_near meant) {
   report_with(binding, node, NXC_SEVERITY_ERROR, nxc_did_you_mean(binding->arena, "", meant.name),
@@ -169,12 +186,6 @@ static nxc_near misspelt_section(nxc_binding *binding, const nxc_node *map, cons
   return 2 * n_known > map->n_children ? meant : none;
 }
 
-/* Alike but for - and _. */
-static bool same_folded(const char *a, const char *b) {
-  while (*a != '\0' && (*a == *b || (strchr("-_", *a) && *b != '\0' && strchr("-_", *b)))) a++, b++;
-  return *a == *b;
-}
-
 /* A word of another system, and what it is called here. */
 static const char *report_foreign(nxc_binding *binding, const nxc_node *node, const char *name,
                                   nxc_severity severity, const nxc_foreign_word *word) {
@@ -184,6 +195,8 @@ static const char *report_foreign(nxc_binding *binding, const nxc_node *node, co
   const char *advice = map ? "write what it holds option by option, such as %s" : "write %s here";
   nxc_repair repair = {0};
   if (word->here != NULL && !map) repair = nxc_binding_rename(binding, node, name, word->here, false);
+  if (word->here == NULL && severity == NXC_SEVERITY_ERROR)
+    repair = nxc_repair_remove(binding->arena, node, false);
   report_with(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : remove_it,
               repair, name,
               nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
@@ -239,7 +252,7 @@ static bool is_of_the_past(unknown_key *key) {
 
 static bool is_one_of_many(unknown_key *key) {
   if (key->suggests) return false;
-  report(key->binding, key->node, key->severity, remove_it, key->name, "");
+  report_needless(key->binding, key->node, key->severity, key->name, "");
   return true;
 }
 
@@ -281,9 +294,15 @@ static bool is_in_the_wrong_section(unknown_key *key) {
   bool alone;
   const char *elsewhere = same_key_elsewhere(binding->dialect, key->name, &alone);
   if (elsewhere == NULL) return false;
-  report_with(binding, key->node, key->severity, nxc_arena_printf(binding->arena, "move it to %s", elsewhere),
-              nxc_binding_rename(binding, key->node, key->name, elsewhere, alone && !key->open), key->name,
-              nxc_arena_printf(binding->arena, "; there is %s", elsewhere));
+  bool there = key->node->kind != NXC_NODE_MAP && nxc_binding_is_given(binding, elsewhere);
+  nxc_repair repair = {0};
+  if (!there) repair = nxc_binding_rename(binding, key->node, key->name, elsewhere, alone && !key->open);
+  else if (!key->open) repair = nxc_repair_remove(binding->arena, key->node, false);
+  report_with(
+      binding, key->node, key->severity,
+      there ? "leave it out" : nxc_arena_printf(binding->arena, "move it to %s", elsewhere), repair,
+      key->name,
+      nxc_arena_printf(binding->arena, "; there is %s%s", elsewhere, there ? ", which is given" : ""));
   if (!key->open) key->section = take_for(binding, key->node, elsewhere);
   return true;
 }
@@ -309,7 +328,7 @@ static bool is_unheard_of(unknown_key *key) {
                      : key->shares ? "; no option of a training, nor of the program as far as it is known"
                      : key->open   ? "; nothing reads it, unless a module of your own does"
                                    : "";
-  report(key->binding, key->node, key->severity, remove_it, key->name, more);
+  report_needless(key->binding, key->node, key->severity, key->name, more);
   return true;
 }
 

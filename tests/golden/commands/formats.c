@@ -256,13 +256,14 @@ static void check_gitlab(const char *nxcfg) {
 }
 
 static void check_github(const char *nxcfg) {
-  static const char name[] = "a,b:c%.yaml", wanted[] = "::error file=a%2Cb%3Ac%25.yaml,line=";
+  static const char name[] = "a,b:c%.yaml", wanted[] = " file=a%2Cb%3Ac%25.yaml,line=";
   write_file(name, "");
   char *printed = output_of(nxcfg, "--dialect nxdt --format github 'a,b:c%.yaml'");
   size_t n_lines = 0, n_good = 0;
   for (char *rest, *line = strtok_r(printed, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
     n_lines++;
-    n_good += strncmp(line, wanted, strlen(wanted)) == 0 && strstr(line, ",title=NX") != NULL;
+    n_good +=
+        strncmp(line, "::", 2) == 0 && strstr(line, wanted) != NULL && strstr(line, ",title=NX") != NULL;
   }
   tap_report(n_lines > 0 && n_good == n_lines, "github: a file's name with marks of the commands");
   free(printed);
