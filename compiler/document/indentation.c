@@ -19,6 +19,7 @@ typedef struct search {
   const nxc_source *source;
   size_t n_with[INDENT_MAX]; /* lines that are indented so far */
   char *text;
+  size_t least; /* cost of the best so far */
 } search;
 
 static line read_line(const nxc_source *source, uint32_t number) {
@@ -87,18 +88,22 @@ static size_t apart(size_t a, size_t b) {
   return a > b ? a - b : b - a;
 }
 
+/* Heads of sections mostly stand where they should: they are moved where nothing else mends the text. */
+static size_t cost_of(const line *is, size_t indent) {
+  return apart(indent, is->indent) + (is->indent == 0 && is->opens ? DELTA_MAX : 0);
+}
+
 /* The nearest indentation that others have and that mends the text; of two that are as near the more usual.
  */
-static void try_line(const search *in, const line *is, nxc_misindented *best) {
+static void try_line(search *in, const line *is, nxc_misindented *best) {
   for (size_t indent = 0; indent < INDENT_MAX; indent++) {
-    size_t delta = apart(indent, is->indent);
+    size_t delta = apart(indent, is->indent), cost = cost_of(is, indent);
     if (delta == 0 || delta > DELTA_MAX || in->n_with[indent] == 0) continue;
-    if (best->line > 0) {
-      size_t least = apart(best->indent, best->is);
-      if (delta > least || (delta == least && in->n_with[indent] <= in->n_with[best->indent])) continue;
-    }
-    if (would_mend(in, is, indent))
-      *best = (nxc_misindented){.line = is->number, .is = is->indent, .indent = indent};
+    if (best->line > 0 && cost > in->least) continue;
+    if (best->line > 0 && cost == in->least && in->n_with[indent] <= in->n_with[best->indent]) continue;
+    if (!would_mend(in, is, indent)) continue;
+    *best = (nxc_misindented){.line = is->number, .is = is->indent, .indent = indent};
+    in->least = cost;
   }
 }
 

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+static const char close_it[] = "close it, or write \\${ for the text itself";
+
 /* Nesting of interpolations, lists and maps inside one text: the parser recurses this deep at most. */
 enum { NESTING_MAX = 200, NAME_PARTS_MAX = 64, USUAL_OPS = 16 };
 
@@ -153,8 +155,8 @@ static bool parse_key(nxc_parser *p, head *so_far, char close) {
     p->at++;
   }
   size_t n = (size_t)(p->at - start);
-  if (n == 0)
-    return nxc_parser_fail(p, p->at, NULL, p->at < p->end ? "a key is missing here" : "this is never closed");
+  if (n == 0 && p->at == p->end) return nxc_parser_fail(p, p->at, close_it, "this is never closed");
+  if (n == 0) return nxc_parser_fail(p, p->at, "write the key", "a key is missing here");
   so_far->is_name = so_far->is_name && is_id(start, n);
   nxc_buffer_put(&so_far->plain, start, n);
   return true;
@@ -248,7 +250,7 @@ static bool parse_interpolation(nxc_parser *p) {
     if (!parse_call(p, start, &so_far, close)) return false;
   } else {
     if (p->at == p->end || *p->at != close)
-      return nxc_parser_fail(p, p->at < p->end ? p->at : start, NULL,
+      return nxc_parser_fail(p, p->at < p->end ? p->at : start, close_it,
                              p->at == p->end ? "this interpolation is never closed"
                              : close == '}'  ? "a reference goes on with '.', '[' or '}'"
                                              : "a reference goes on with '.', '[' or '>'");

@@ -218,8 +218,9 @@ static nxc_step report_unknown(nxc_evaluator *m, const char *name) {
   size_t n = 0;
   for (size_t i = 0; i < N_RESOLVERS; i++)
     if (m->options->probes || !(resolvers[i].flags & NXC_RESOLVER_PROBE)) names[n++] = resolvers[i].name;
-  const char *fix = NULL;
-  if (strlen(name) < 60) fix = nxc_did_you_mean(m->arena, "", nxc_nearest(name, names, n));
+  const char *fix = "write the value itself";
+  const char *near = nxc_nearest(name, names, n);
+  if (near != NULL && strlen(name) < 60) fix = nxc_did_you_mean(m->arena, "", near);
   if (strcmp(name, "env") == 0) fix = "write oc.env";
   if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
       strlen(name)) /* as in a shell: ${NAME:-default} */
@@ -236,7 +237,7 @@ nxc_step nxc_resolver_call(nxc_evaluator *m, const char *name, nxc_item *args, s
   if (found == NULL) return report_unknown(m, name);
   if (n_args < found->n_least || n_args > found->n_most)
     return nxc_machine_fail(
-        m, "NX1210", NULL, "%s takes %u%s argument%s, %zu given", name, found->n_least,
+        m, "NX1210", "give as many", "%s takes %u%s argument%s, %zu given", name, found->n_least,
         found->n_most > found->n_least ? nxc_arena_printf(m->arena, " to %u", found->n_most) : "",
         found->n_most == 1 ? "" : "s", n_args);
   for (size_t i = 0; i < n_args && !(found->flags & NXC_RESOLVER_NODES); i++) {

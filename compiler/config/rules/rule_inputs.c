@@ -249,6 +249,23 @@ static nxc_repair repair_of(nxc_rule_run *run, const nxc_rule_row *rule) {
   return sets ? nxc_repair_value(run->arena, bound->node, value, false) : (nxc_repair){0};
 }
 
+/* The largest of the inputs that a file gives. */
+static nxc_span largest_in_file(nxc_rule_run *run, const nxc_name *names, size_t n_names) {
+  nxc_span largest = {0};
+  int64_t most = 1;
+  for (size_t i = 0; i < n_names; i++) {
+    nxc_span at = place_of(run, &names[i]);
+    const nxc_value *value = scope_of(run).lookup(scope_of(run).context, &names[i]);
+    if (at.source == NULL || !at.source->editable || value == NULL || value->kind != NXC_INT ||
+        value->digits != NULL)
+      continue;
+    if (value->integer <= most) continue;
+    most = value->integer;
+    largest = at;
+  }
+  return largest;
+}
+
 nxc_severity nxc_rule_severity(const nxc_rule_run *run, const nxc_rule_row *rule) {
   bool relative = run->binding != NULL && run->binding->relative != NULL && rule->dialect != NULL;
   return relative && rule->severity == NXC_SEVERITY_ERROR ? NXC_SEVERITY_WARNING : rule->severity;
@@ -261,6 +278,10 @@ void nxc_rule_report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expr
   nxc_span at = {0};
   const nxc_expression *wanted = nxc_rule_parse(run, rule->at);
   if (wanted != NULL && wanted->n_names > 0) at = place_of(run, &wanted->names[0]);
+  bool circumstance =
+      at.source != NULL && !at.source->editable && strcmp(wanted->names[0].path, "mesh.world") == 0;
+  nxc_span in_file = circumstance ? largest_in_file(run, names, n_names) : (nxc_span){0};
+  if (in_file.source != NULL) at = in_file; /* --world-size is what there is; the file has to fit it */
   nxc_remark *remarks = nxc_arena_array(run->arena, n_names + 1, sizeof *remarks);
   size_t n_remarks = 0;
   for (size_t i = 0; i < n_names; i++) {

@@ -271,6 +271,19 @@ static void read_variables(form *f, const nxc_node *map) {
   }
 }
 
+/* The section of a test case that holds options, misspelt. */
+static const nxc_node *misspelt_arguments(nxc_arguments *to, const nxc_node *root) {
+  for (size_t i = 0; i < root->n_children; i++) {
+    const nxc_node *map = root->children[i];
+    if (map->kind != NXC_NODE_MAP || map->n_children == 0 || map->children[0]->key == NULL) continue;
+    if (strncmp(map->children[0]->key, "--", 2) != 0 || nxc_nearest(map->key, forms, 1) == NULL) continue;
+    nxc_report_repair(to->sink, "NX1301", NXC_SEVERITY_ERROR, map->key_at, "did you mean MODEL_ARGS?",
+                      nxc_repair_key(to->arena, map, forms[0], true), "unknown key %s", map->key);
+    return map;
+  }
+  return NULL;
+}
+
 bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_script *script) {
   bool texts = has_key(source, forms[0]) || has_key(source, forms[1]);
   const nxc_reading reading = {.text = texts, .pyyaml = !texts};
@@ -285,6 +298,7 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
   if ((variables = nxc_node_child(root, "ENV_VARS")) != NULL && variables->kind == NXC_NODE_MAP)
     read_variables(&f, variables);
   for (size_t i = 0; i < 2 && arguments == NULL; i++) arguments = nxc_node_child(root, forms[i]);
+  if (arguments == NULL) arguments = misspelt_arguments(to, root);
   if (arguments != NULL && arguments->kind == NXC_NODE_MAP) {
     find_program(&f, root, arguments);
     return read_command_line(&f, arguments) && document->complete;
