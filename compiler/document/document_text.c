@@ -104,8 +104,10 @@ const char *nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span 
     break;
   }
   nxc_line_mend mend;
-  bool slip = nxc_find_line_mend(reader, at.line, context ? opened.line : 0, &mend),
-       known = slip || find_indentation(reader, at.line, &mend);
+  uint32_t opened_in = context ? opened.line : 0;
+  bool slip = nxc_find_line_mend(reader, at.line, opened_in, false, &mend),
+       moved = !slip && find_indentation(reader, at.line, &mend),
+       known = slip || moved || nxc_find_line_mend(reader, at.line, opened_in, true, &mend);
   const nxc_repair repair = {&mend.edit, 1, false};
   if (known) {
     finding.at = mend.at;
@@ -113,7 +115,7 @@ const char *nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span 
     finding.fix = mend.fix;
     finding.repair = nxc_repair_copy(nxc_sink_arena(reader->sink), &repair);
   }
-  if (slip) finding.n_remarks = 0;
+  if (known && !moved) finding.n_remarks = 0;
   nxc_sink_report(reader->sink, &finding);
   reader->ok = false;
   return known && reader->clean ? mended_text(reader, &mend.edit, n_bytes) : NULL;

@@ -159,10 +159,20 @@ static bool value_above_block(const look *is, change *to) {
   for (size_t i = 0; is->has_block && i < sizeof nothing / sizeof *nothing; i++)
     if (strlen(nothing[i]) == is->end - is->value &&
         memcmp(is->text + is->value, nothing[i], is->end - is->value) == 0) {
-      *to = (change){is->key_end + 1, is->end, ""};
+      bool flow = is->text[is->key_end - 1] == '"' && is->text[is->value] == '{';
+      *to = (change){is->key_end + 1, is->end, flow ? " {" : ""};
       return true;
     }
   return false;
+}
+
+static bool behind_value(const look *is, change *to) {
+  if (is->value >= is->end) return false;
+  bool quotes = is_quote(is->text[is->value]);
+  size_t behind = quotes ? behind_quoted(is->text, is->value, is->end) : is->value + 1;
+  if (behind >= is->end || (!quotes && (is->text[is->value] != '{' || behind + 1 != is->end))) return false;
+  *to = (change){behind, is->end, ""};
+  return true;
 }
 
 static bool lone_backslash(const look *is, change *to) {
@@ -188,7 +198,7 @@ static bool needs_quotes(const look *is, change *to) {
            strchr("@`%*&!|>,]}?", is->text[is->value]) != NULL || memcmp(is->text + is->value, "- ", 2) == 0,
        inside = is->text[is->end - 1] == ':';
   for (size_t at = is->value; at + 1 < is->end; at++)
-    inside |= is->text[at] == ':' && is->text[at + 1] == ' ';
+    inside |= (is->text[at] == ':' && is->text[at + 1] == ' ') || strchr("{[", is->text[at]) != NULL;
   if (!begins && !inside) return false;
   *to = (change){is->value, is->end, quoted(is)};
   return true;
@@ -200,21 +210,15 @@ static bool lacks_comma(const look *is, change *to) {
   return true;
 }
 
-static bool mark_of_key(const look *is, change *to) {
-  if (is->indent >= is->n || is->text[is->indent] != '?') return false;
-  *to = (change){is->indent, is->indent + 1, ""};
-  return true;
-}
-
-static bool directive(const look *is, change *to) {
-  *to = (change){0, is->n, ""};
-  return is->n > 0 && is->text[0] == '%';
-}
-
 static bool tab(const look *is, change *to) {
   if (memchr(is->text, '\t', is->indent) == NULL || is->indent_near == SIZE_MAX) return false;
   *to = (change){0, is->indent, nxc_arena_printf(is->arena, "%*s", (int)is->indent_near, "")};
   return true;
+}
+
+static bool needless(const look *is, change *to) {
+  *to = (change){is->indent, is->indent, "# "};
+  return is->value < is->end || !is->has_block;
 }
 
 static const struct {
@@ -222,18 +226,19 @@ static const struct {
   const char *message, *fix;
 } slips[] = {
     {tab, "this line is indented with a tab, which YAML does not take", "indent with spaces"},
-    {directive, "a directive needs a line --- below it", "leave the line out"},
     {foreign_comment, "this is no comment of YAML", "begin comments with #, behind a blank"},
     {open_quote, "a quote is opened and never closed", "close the quote, or leave it out"},
     {lone_backslash, "a backslash in double quotes begins an escape, and this is none",
      "write \\\\, or use single quotes"},
+    {behind_value, "something stands behind the value", "leave it out"},
     {open_bracket, "a bracket has no other that belongs to it", "close it, or leave it out"},
     {value_above_block, "this key has a value, and a block below it as well", "leave the value out"},
     {lacks_colon, "this line has no colon with a blank behind it", "write key: value"},
-    {mark_of_key, "this ? makes a key of all that follows", "leave it out"},
     {needs_quotes, "this value means something else in YAML without quotes", "put it in quotes"},
     {lacks_comma, "a comma lacks behind this entry", "put a comma behind it"},
+    {needless, "this line cannot stand here", "correct it, move it, or leave it out"},
 };
+enum { N_SLIPS = sizeof slips / sizeof *slips, NEEDLESS = N_SLIPS - 1 };
 
 /* -- the search ------------------------------------------------------------------------------------------ */
 
@@ -242,6 +247,7 @@ typedef struct search {
   nxc_arena *arena;
   const char *clean;
   char *text;
+  size_t first, end; /* slips to look for */
   size_t n_tries;
 } search;
 
@@ -270,7 +276,7 @@ static bool try_line(search *in, uint32_t line, nxc_line_mend *found) {
   if (is.indent == is.n || is.text[is.indent] == '#') return false;
   is.indent_near = indent_beside(source, line);
   is.has_block = has_block(source, line, &is);
-  for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
+  for (size_t i = in->first; i < in->end; i++) {
     change to;
     if (!slips[i].find(&is, &to) || !would_mend(in, line, &to)) continue;
     size_t start = source->line_start[line - 1], at = to.begin > is.value ? is.value : to.begin;
@@ -291,12 +297,17 @@ static bool leaves_open(const nxc_source *source, uint32_t line) {
   return is.indent < is.n && is.text[is.indent] != '#' && (open_quote(&is, &to) || open_bracket(&is, &to));
 }
 
-bool nxc_find_line_mend(nxc_reader *reader, uint32_t number, uint32_t opened, nxc_line_mend *found) {
+bool nxc_find_line_mend(nxc_reader *reader, uint32_t number, uint32_t opened, bool needless,
+                        nxc_line_mend *found) {
   const nxc_source *source = reader->source;
   if (reader->clean == NULL || source->n_bytes > NXC_MENDED_BYTES_MAX || number > source->n_lines)
     return false;
-  search in = {source, reader->arena, reader->clean,
-               nxc_arena_alloc(reader->arena, 2 * source->n_bytes + INDENT_ROOM), 0};
+  search in = {.source = source,
+               .arena = reader->arena,
+               .clean = reader->clean,
+               .text = nxc_arena_alloc(reader->arena, 2 * source->n_bytes + INDENT_ROOM),
+               .first = needless ? NEEDLESS : 0,
+               .end = needless ? N_SLIPS : NEEDLESS};
   if (try_line(&in, number, found) || (opened > 0 && try_line(&in, opened, found))) return true;
   uint32_t line = number;
   for (size_t n = 0; line > 1 && n < LINES_MAX; n++)

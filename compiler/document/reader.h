@@ -40,14 +40,15 @@ typedef struct nxc_misindented {
 nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t line);
 /* One slip in one line, undone, that would make the text YAML. The line that reading ends at is tried first,
  * then the one that opened what is open there (0: none), then those above. False: there is none, or the text
- * is larger than NXC_MENDED_BYTES_MAX. */
+ * is larger than NXC_MENDED_BYTES_MAX. needless: the slip is the line itself. */
 typedef struct nxc_line_mend {
   nxc_span at;
   nxc_edit edit;
   const char *message, *fix;
 } nxc_line_mend;
 enum { NXC_MENDED_BYTES_MAX = 1 << 15 };
-bool nxc_find_line_mend(nxc_reader *reader, uint32_t line, uint32_t opened, nxc_line_mend *found);
+bool nxc_find_line_mend(nxc_reader *reader, uint32_t line, uint32_t opened, bool needless,
+                        nxc_line_mend *found);
 bool nxc_is_yaml(const char *text, size_t n_bytes);
 /* `length` 0: to the end of the line. */
 nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, size_t length);

@@ -49,7 +49,7 @@ nxc_repair nxc_repair_text(nxc_arena *arena, const nxc_node *node, const char *t
 typedef struct own_line {
   const nxc_source *source;
   size_t begin, end;  /* its break included */
-  size_t key, behind; /* bytes: where the pair begins; behind the value */
+  size_t key, behind; /* bytes: where the pair begins; behind the value, and the comma of a map in braces */
 } own_line;
 
 static size_t skip_blanks(const char *text, size_t at, size_t end) {
@@ -93,6 +93,7 @@ static bool find_line(const nxc_node *node, own_line *line) {
   if (skip_blanks(source->text, line->begin, end) != line->key) return false;
   if (nxc_span_offset(value, false) < between) return false;
   if (!option && source->text[skip_blanks(source->text, between, end)] != ':') return false;
+  if (!option && source->text[line->behind] == ',') line->behind++;
   return is_rest(source->text, line->behind, end, option);
 }
 
@@ -138,8 +139,12 @@ nxc_repair nxc_repair_move(nxc_arena *arena, const nxc_node *node, const nxc_nod
   while (end > named && strchr("\r\n", from.source->text[end - 1])) end--;
   const char *line_break =
       end < from.end ? nxc_arena_strndup(arena, from.source->text + end, from.end - end) : "\n";
-  const char *moved = nxc_arena_printf(arena, "%.*s%s%.*s%s", (int)(first.key - first.begin), start, key,
-                                       (int)(end - named), from.source->text + named, line_break);
+  const char *quote = from.source->text[from.key] == '"' ? "\"" : "";
+  if (*quote && from.source->text[from.behind - 1] != ',')
+    return (nxc_repair){0}; /* the last in its braces */
+  const char *moved =
+      nxc_arena_printf(arena, "%.*s%s%s%s%.*s%s", (int)(first.key - first.begin), start, quote, key, quote,
+                       (int)(end - named), from.source->text + named, line_break);
   nxc_edit edits[2] = {{from.source, from.begin, from.end, ""},
                        {from.source, first.begin, first.begin, moved}};
   const nxc_repair repair = {edits, 2, safe};
