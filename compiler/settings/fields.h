@@ -102,7 +102,7 @@
   X(row, EXPRESSION, when, "when")       /* NULL: always */                                                  \
   X(row, EXPRESSION, require, "require") /* NULL where the rule derives */                                   \
   X(row, OWN, derive, "derive")                                                                              \
-  X(row, EXPRESSION, at, "at") /* name of a setting or @option */                                            \
+  X(row, EXPRESSION, at, "at") /* settings or @options: the first that stands somewhere */                   \
   X(row, TEMPLATE, message, "message")                                                                       \
   X(row, TEMPLATE, fix, "fix")                                                                               \
   X(row, TEXT, explain, "explain")                                                                           \

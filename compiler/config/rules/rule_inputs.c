@@ -277,7 +277,8 @@ void nxc_rule_report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expr
   size_t n_names = nxc_rule_inputs(run, demand, when, &names);
   nxc_span at = {0};
   const nxc_expression *wanted = nxc_rule_parse(run, rule->at);
-  if (wanted != NULL && wanted->n_names > 0) at = place_of(run, &wanted->names[0]);
+  for (size_t i = 0; wanted != NULL && i < wanted->n_names && at.source == NULL; i++)
+    at = place_of(run, &wanted->names[i]);
   bool circumstance =
       at.source != NULL && !at.source->editable && strcmp(wanted->names[0].path, "mesh.world") == 0;
   nxc_span in_file = circumstance ? largest_in_file(run, names, n_names) : (nxc_span){0};

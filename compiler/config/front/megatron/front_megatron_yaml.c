@@ -271,17 +271,18 @@ static void read_variables(form *f, const nxc_node *map) {
   }
 }
 
-/* The section of a test case that holds options, misspelt. */
-static const nxc_node *misspelt_arguments(nxc_arguments *to, const nxc_node *root) {
-  for (size_t i = 0; i < root->n_children; i++) {
+/* A section of a test case, or the one that is meant for it. */
+static const nxc_node *section_of(nxc_arguments *to, const nxc_node *root, const char *name) {
+  const nxc_node *found = nxc_node_child(root, name);
+  for (size_t i = 0; found == NULL && i < root->n_children; i++) {
     const nxc_node *map = root->children[i];
-    if (map->kind != NXC_NODE_MAP || map->n_children == 0 || map->children[0]->key == NULL) continue;
-    if (strncmp(map->children[0]->key, "--", 2) != 0 || nxc_nearest(map->key, forms, 1) == NULL) continue;
-    nxc_report_repair(to->sink, "NX1301", NXC_SEVERITY_ERROR, map->key_at, "did you mean MODEL_ARGS?",
-                      nxc_repair_key(to->arena, map, forms[0], true), "unknown key %s", map->key);
-    return map;
+    if (map->kind != NXC_NODE_MAP || map->key == NULL || nxc_nearest(map->key, &name, 1) == NULL) continue;
+    nxc_report_repair(to->sink, "NX1301", NXC_SEVERITY_ERROR, map->key_at,
+                      nxc_did_you_mean(to->arena, "", name), nxc_repair_key(to->arena, map, name, true),
+                      "unknown key %s", map->key);
+    found = map;
   }
-  return NULL;
+  return found;
 }
 
 bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_script *script) {
@@ -295,10 +296,11 @@ bool nxc_megatron_read_yaml(nxc_arguments *to, const nxc_source *source, nxc_scr
                "a configuration is a map of keys, not a list");
     return false;
   }
-  if ((variables = nxc_node_child(root, "ENV_VARS")) != NULL && variables->kind == NXC_NODE_MAP)
-    read_variables(&f, variables);
   for (size_t i = 0; i < 2 && arguments == NULL; i++) arguments = nxc_node_child(root, forms[i]);
-  if (arguments == NULL) arguments = misspelt_arguments(to, root);
+  variables = nxc_node_child(root, "ENV_VARS");
+  if (arguments == NULL && variables != NULL) arguments = section_of(to, root, forms[0]);
+  if (arguments != NULL) variables = section_of(to, root, "ENV_VARS");
+  if (variables != NULL && variables->kind == NXC_NODE_MAP) read_variables(&f, variables);
   if (arguments != NULL && arguments->kind == NXC_NODE_MAP) {
     find_program(&f, root, arguments);
     return read_command_line(&f, arguments) && document->complete;
