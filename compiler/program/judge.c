@@ -69,6 +69,8 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
        "NX3003", "the norm of a whole projection cannot be taken where key heads are copied"},
       {layer->attention.gates == 0 || layer->attention.kv_rank == 0, NX_SETTING_MODEL_ATTENTION_GATE,
        "NX3003", "latent attention has no gate"},
+      {layer->attention.limit == 0 || layer->attention.kv_rank == 0, NX_SETTING_MODEL_QKV_LIMIT, "NX3003",
+       "what latent attention makes of its latents is not bounded"},
       {!layer->attention.alibi || layer->attention.soft_cap == 0, NX_SETTING_MODEL_ATTENTION_SOFT_CAP,
        "NX3003", "scores are capped or biased by distance, not both"},
       {layer->attention.rope.n_frequencies == 0 ||
@@ -102,10 +104,10 @@ static bool judge_form(const nxc_settings *s, nxc_sink *sink, const nxc_training
 
 /* Of those whose weights a model may lack. */
 static bool is_norm(nxc_part part) {
-  return part == NXC_PART_FINAL_NORM || part == NXC_PART_EMBEDDING_NORM || part == NXC_PART_ATTENTION_NORM || part == NXC_PART_FFN_NORM ||
-         part == NXC_PART_ATTENTION_AFTER_NORM || part == NXC_PART_FFN_AFTER_NORM ||
-         part == NXC_PART_FFN_INNER_NORM || part == NXC_PART_Q_NORM || part == NXC_PART_K_NORM ||
-         part == NXC_PART_Q_LATENT_NORM || part == NXC_PART_KV_LATENT_NORM;
+  return part == NXC_PART_FINAL_NORM || part == NXC_PART_EMBEDDING_NORM || part == NXC_PART_ATTENTION_NORM ||
+         part == NXC_PART_FFN_NORM || part == NXC_PART_ATTENTION_AFTER_NORM ||
+         part == NXC_PART_FFN_AFTER_NORM || part == NXC_PART_FFN_INNER_NORM || part == NXC_PART_Q_NORM ||
+         part == NXC_PART_K_NORM || part == NXC_PART_Q_LATENT_NORM || part == NXC_PART_KV_LATENT_NORM;
 }
 
 static bool has_part(const nxc_training *t, nxc_part part) {

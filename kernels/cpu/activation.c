@@ -186,6 +186,39 @@ void CPU_NAME(cpu_activation_grad)(const nxk_kernel *kernel, const nxk_frame *fr
   run_elements(kernel, frame, true);
 }
 
+/* A bound value, or dy (behind which x stands) where x is not held. */
+static void clamp_elements(const nxk_kernel *kernel, const nxk_frame *frame, bool grad) {
+  const operand dy = operand_in(kernel, frame, 0), x = operand_in(kernel, frame, grad),
+                y = operand_out(kernel, frame, 0);
+  float limit = (float)cpu_real(kernel, NX_clamp_limit);
+  int64_t n = nxk_n_elements(cpu_out(kernel, 0)), n_threads = kernel->device->n_threads;
+#pragma omp parallel num_threads(n_threads)
+  {
+    vec_buffer dy_buffer, x_buffer, y_buffer;
+    cpu_span span = cpu_share(n, VEC_CHUNK, omp_get_thread_num(), n_threads);
+    for (int64_t start = span.begin; start < span.end; start += VEC_CHUNK) {
+      int64_t count = span.end - start < VEC_CHUNK ? span.end - start : VEC_CHUNK;
+      const float *slope = grad ? vec_read(dy.data, dy.type, start, count, dy_buffer) : dy_buffer,
+                  *value = vec_read(x.data, x.type, start, count, x_buffer);
+      float *made = vec_target(y.data, y.type, start, y_buffer);
+      for (int64_t i = 0; i < count; i++) {
+        bool held = fabsf(value[i]) > limit;
+        float bound = held ? copysignf(limit, value[i]) : value[i];
+        made[i] = grad ? held ? 0 : slope[i] : bound;
+      }
+      vec_commit(y.data, y.type, start, count, made);
+    }
+  }
+}
+
+void CPU_NAME(cpu_clamp)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  clamp_elements(kernel, frame, false);
+}
+
+void CPU_NAME(cpu_clamp_grad)(const nxk_kernel *kernel, const nxk_frame *frame) {
+  clamp_elements(kernel, frame, true);
+}
+
 /* What else is done to the halves before their product, and where they stand (ops.def). */
 typedef struct halves {
   float limit, offset;

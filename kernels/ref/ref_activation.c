@@ -142,6 +142,22 @@ void ref_activation_grad(const ref_call *call) {
     ref_store(&dx, i, ref_load(&dy, i) * slope_of(function_of(call), ref_load(&x, i)));
 }
 
+void ref_clamp(const ref_call *call) {
+  ref_operand x = ref_in(call, 0), y = ref_out(call, 0);
+  double limit = ref_real(call, NX_clamp_limit);
+  for (int64_t i = 0; i < y.n_elements; i++) {
+    double value = ref_load(&x, i);
+    ref_store(&y, i, fabs(value) > limit ? copysign(limit, value) : value);
+  }
+}
+
+void ref_clamp_grad(const ref_call *call) {
+  ref_operand dy = ref_in(call, 0), x = ref_in(call, 1), dx = ref_out(call, 0);
+  double limit = ref_real(call, NX_clamp_grad_limit);
+  for (int64_t i = 0; i < dx.n_elements; i++)
+    ref_store(&dx, i, fabs(ref_load(&x, i)) > limit ? 0 : ref_load(&dy, i));
+}
+
 /* What each element becomes by the random word that its sample, token and feature have. All these operators
  * have their attributes at the same places. */
 static void change_randomly(const ref_call *call,

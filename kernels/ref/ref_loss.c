@@ -66,7 +66,8 @@ void ref_ce_grad(const ref_call *call) {
               dlogits = ref_out(call, 0);
   int64_t width = ref_last_dim(&logits), start = ref_int(call, NX_ce_grad_row_start);
   int64_t n_valid = ref_int(call, NX_ce_grad_n_valid);
-  double scale = ref_real(call, NX_ce_grad_scale), z = ref_real(call, NX_ce_grad_z), cap = ref_real(call, NX_ce_grad_soft_cap);
+  double scale = ref_real(call, NX_ce_grad_scale), z = ref_real(call, NX_ce_grad_z),
+         cap = ref_real(call, NX_ce_grad_soft_cap);
   bool weighed = call->operator->n_in > 3;
   ref_operand weights = weighed ? ref_in(call, 3) : lse;
   for (int64_t t = 0; t < labels.n_elements; t++) {

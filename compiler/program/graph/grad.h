@@ -35,8 +35,7 @@ void nxc_grad_scatter(nxc_grad *grad, const nxc_op_request *request);
 void nxc_grad_add(nxc_grad *grad, nxc_id parameter, nxc_id summand);
 /* Gives the logits their gradient of the cross-entropy whose statistics (of all columns) these are;
  * weights[T], 0: 1. */
-void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id weights,
-                            nx_attribute z);
+void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id weights, nx_attribute z);
 /* Where the gradient of a parameter is summed; 0: it is frozen. */
 nxc_id nxc_grad_parameter(nxc_grad *grad, nxc_id parameter);
 

@@ -43,6 +43,17 @@ static nxc_id frequencies(const nxc_decoder *d, int64_t rotary_dims) {
   return rotary_dims > 0 ? d->graph->frequencies : 0;
 }
 
+/* What a product makes, bound where the model bounds it. */
+static nxc_id bounded(const nxc_decoder *d, nxc_id features, const char *name) {
+  double limit = d->layer->attention.limit;
+  if (limit == 0) return features;
+  nxc_op_request request = {.op = NX_OP_clamp,
+                            .name = nxc_arena_printf(d->graph->arena, "%s_bounded", name),
+                            .in = {features},
+                            .attrs = {[NX_clamp_limit] = nxc_real(limit)}};
+  return nxc_append(d->graph, &request);
+}
+
 /* Queries, keys and values from one product; not where key heads are copied, since then the gradients of keys
  * and values are summed over other ranks than those of queries. */
 static heads fused_heads(const nxc_decoder *d, nxc_id x, const nxc_box boxes[3]) {
@@ -50,7 +61,7 @@ static heads fused_heads(const nxc_decoder *d, nxc_id x, const nxc_box boxes[3])
   const nxc_attention_spec *a = &d->layer->attention;
   nxc_id qkv = nxc_decoder_column_product(d, "qkv", x, boxes, 3, d->tensor, a->qkv_bias);
   nxc_op_request request = {.op = NX_OP_split_qkv,
-                            .in = {qkv, graph->positions, frequencies(d, split_dims(a))},
+                            .in = {bounded(d, qkv, "qkv"), graph->positions, frequencies(d, split_dims(a))},
                             .attrs = {[NX_split_qkv_heads] = nxc_integer(local_heads(d)),
                                       [NX_split_qkv_kv_heads] = nxc_integer(local_kv_heads(d))}};
   rope_attributes(request.attrs + NX_split_qkv_rotary_dims, &a->rope, split_dims(a));
@@ -71,10 +82,11 @@ static nxc_id split_features(const nxc_decoder *d, nxc_id features, const projec
   if (a->qk_norm == NXC_QK_NORM_OF_ALL && p->norm != NXC_N_PARTS)
     features = nxc_decoder_norm_of_features(d, features, p->norm,
                                             nxc_arena_printf(graph->arena, "%s_norm", p->name), p->atoms);
-  nxc_op_request request = {.op = NX_OP_split_heads,
-                            .name = nxc_arena_printf(graph->arena, "%s_heads", p->name),
-                            .in = {features, graph->positions, frequencies(d, p->rotary_dims)},
-                            .attrs = {[NX_split_heads_heads] = nxc_integer(p->n_heads)}};
+  nxc_op_request request = {
+      .op = NX_OP_split_heads,
+      .name = nxc_arena_printf(graph->arena, "%s_heads", p->name),
+      .in = {bounded(d, features, p->name), graph->positions, frequencies(d, p->rotary_dims)},
+      .attrs = {[NX_split_heads_heads] = nxc_integer(p->n_heads)}};
   rope_attributes(request.attrs + NX_split_heads_rotary_dims, &a->rope, p->rotary_dims);
   return nxc_append(graph, &request);
 }

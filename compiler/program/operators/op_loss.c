@@ -30,8 +30,7 @@ static const char *infer_ce_loss(const nxc_graph *graph, const nxc_operator_node
   return nxc_whole(stats);
 }
 
-void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id weights,
-                            nx_attribute z) {
+void nxc_grad_cross_entropy(nxc_grad *grad, nxc_id all_stats, nxc_id lse, nxc_id weights, nx_attribute z) {
   nxc_graph *graph = nxc_grad_graph(grad);
   const nxc_operator_node *stats = nxc_producer(graph, all_stats);
   if (stats->op == NX_OP_all_gather) stats = nxc_producer(graph, stats->args[0]);

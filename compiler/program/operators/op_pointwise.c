@@ -81,6 +81,13 @@ static const char *infer_activation_grad(const nxc_graph *graph, const nxc_opera
 const nxc_rule nxc_rule_activation = {.infer = infer_whole, .grad = grad_activation};
 const nxc_rule nxc_rule_activation_grad = {.infer = infer_activation_grad};
 
+static void grad_clamp(nxc_grad *grad, const nxc_operator_node *op) {
+  grad_of_function(grad, op, NX_OP_clamp_grad);
+}
+
+const nxc_rule nxc_rule_clamp = {.infer = infer_whole, .grad = grad_clamp};
+const nxc_rule nxc_rule_clamp_grad = {.infer = infer_activation_grad};
+
 static const char *infer_row_gate(const nxc_graph *graph, const nxc_operator_node *op, nxc_shape *out) {
   const nxc_shape *x = nxc_in(graph, op, 0), *gate = nxc_in(graph, op, 1);
   out[0] = *x;

@@ -176,6 +176,7 @@ static nxc_attention_spec read_attention(const nxc_settings *s, int64_t hidden) 
   a.kv_rank = nxc_int_or(s, NX_SETTING_MODEL_LATENT_RANK, 0);
   a.scale = nxc_number_or(s, NX_SETTING_MODEL_ATTENTION_SCALE, 1 / sqrt((double)a.head_dim));
   a.soft_cap = nxc_number_or(s, NX_SETTING_MODEL_ATTENTION_SOFT_CAP, 0);
+  a.limit = nxc_number_or(s, NX_SETTING_MODEL_QKV_LIMIT, 0);
   a.sinks = nxc_flag(s, NX_SETTING_MODEL_ATTENTION_SINKS);
   a.alibi = nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "alibi");
   if (nxc_is(s, NX_SETTING_MODEL_POSITION_EMBEDDING, "relative"))

@@ -18,12 +18,20 @@ enum { N_FUSED = sizeof fused / sizeof *fused };
 
 /* Tables, norms and routers have none. */
 static bool is_adaptable(nxc_part part) {
-  static const bool never[NXC_N_PARTS] = {
-      [NXC_PART_EMBEDDING] = true,      [NXC_PART_POSITIONS] = true, [NXC_PART_FINAL_NORM] = true,
-      [NXC_PART_ATTENTION_NORM] = true, [NXC_PART_FFN_NORM] = true,  [NXC_PART_ROUTER] = true,
-      [NXC_PART_Q_NORM] = true,         [NXC_PART_K_NORM] = true,    [NXC_PART_ATTENTION_AFTER_NORM] = true,
-      [NXC_PART_FFN_AFTER_NORM] = true, [NXC_PART_Q_LATENT_NORM] = true, [NXC_PART_KV_LATENT_NORM] = true,
-      [NXC_PART_ROUTER_CORRECTION] = true, [NXC_PART_EMBEDDING_NORM] = true};
+  static const bool never[NXC_N_PARTS] = {[NXC_PART_EMBEDDING] = true,
+                                          [NXC_PART_POSITIONS] = true,
+                                          [NXC_PART_FINAL_NORM] = true,
+                                          [NXC_PART_ATTENTION_NORM] = true,
+                                          [NXC_PART_FFN_NORM] = true,
+                                          [NXC_PART_ROUTER] = true,
+                                          [NXC_PART_Q_NORM] = true,
+                                          [NXC_PART_K_NORM] = true,
+                                          [NXC_PART_ATTENTION_AFTER_NORM] = true,
+                                          [NXC_PART_FFN_AFTER_NORM] = true,
+                                          [NXC_PART_Q_LATENT_NORM] = true,
+                                          [NXC_PART_KV_LATENT_NORM] = true,
+                                          [NXC_PART_ROUTER_CORRECTION] = true,
+                                          [NXC_PART_EMBEDDING_NORM] = true};
   return !never[part];
 }
 

@@ -79,6 +79,7 @@ typedef struct nxc_attention_spec {
   int64_t window; /* tokens that a token looks back; 0: all */
   double scale;   /* of the scores */
   double soft_cap; /* of the scores; 0: none */
+  double limit;    /* of queries, keys and values; 0: none */
   bool alibi;
   nxc_relative_spec relative;
   nxc_sparse_kind sparse; /* which blocks of keys are read */
