@@ -105,6 +105,6 @@ glm4|"partial_rotary_factor": 0.5|$window
 qwen3_moe|$experts|$part, $scale
 mixtral|"num_local_experts": 4, "num_experts_per_tok": 2|$part, $scale
 olmoe|$experts|$part, $scale
-deepseek_v3|$latent, "first_k_dense_replace": 1|$window, $part
+deepseek_v3|$latent, "first_k_dense_replace": 1|$window, $part, "auto_map": {"AutoConfig": "configuration_deepseek.DeepseekV3Config"}
 END
 finish
