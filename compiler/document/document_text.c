@@ -84,7 +84,8 @@ static const char *mended_text(const nxc_reader *reader, const nxc_edit *edit, s
   memcpy(text, reader->clean, edit->begin);
   memcpy(text + edit->begin, edit->text, n);
   memcpy(text + edit->begin + n, reader->clean + edit->end, n_behind);
-  text[ *n_bytes = edit->begin + n + n_behind] = '\0';
+  *n_bytes = edit->begin + n + n_behind;
+  text[*n_bytes] = '\0';
   return text;
 }
 

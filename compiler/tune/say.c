@@ -286,7 +286,7 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   const nxc_sink *before = s->speaker->findings; /* what the file has anyway is no layout's fault */
   said->stays = find_staying(before, sink, s->arena);
   said->refused = first_of(s, sink, NXC_SEVERITY_ERROR, before);
-  if (all_ranks && said->refused.message == NULL) 
+  if (all_ranks && said->refused.message == NULL)
     said->refused = first_of(s, sink, NXC_SEVERITY_WARNING, before);
   if (said->refused.message != NULL) return;
   if (!nxc_training_read(said->compiled.settings, sink, &said->training)) {

@@ -163,7 +163,7 @@ void ocl_kernels_close(nxk_device *device) {
   while (device->kernels) {
     nxk_kernel *at = device->kernels;
     device->kernels = at->next;
-    for (uint32_t i = 0; i < at->n_launches; i++) 
+    for (uint32_t i = 0; i < at->n_launches; i++)
       if (at->kernels[i]) clReleaseKernel(at->kernels[i]);
     free(at->words);
     free(at);

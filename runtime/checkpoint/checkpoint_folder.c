@@ -101,7 +101,7 @@ static void clear_away(const char *parent, const char *name, uint64_t step, bool
   snprintf(path, sizeof path, "%s/%s", parent, name);
   if (finished ? nxr_checkpoint_is_own(path, step) : nxr_unfinished_remove(path)) return;
   nxr_print(stderr, "nxrun: %s is damaged, a link, or not only of nxrun: %s\n", path,
-          finished ? "it is never removed" : "it is left as it is");
+            finished ? "it is never removed" : "it is left as it is");
 }
 
 /* Removes what a killed run left, and says what stays because it is not of nxrun. */

@@ -36,7 +36,7 @@ expect 'a run of it says its share' 0 'step 2/2 .* MFU [0-9.]* %' $run known.bin
 [ "$(grep -c '"mfu":[0-9.e-]*[,}]' known/metrics.jsonl)" -eq 2 ]
 report 'also in its metrics' $?
 plan lines run.log_form=json run.log_every=1 schedule.max_steps=2
-$run lines.bin --dir lines 2>/dev/null | cmp -s - lines/metrics.jsonl
+$run lines.bin --dir lines >told 2>/dev/null; cmp -s told lines/metrics.jsonl
 report 'lines of progress are those of the metrics where the plan says so' $?
 $run lines.bin --dir lines-for-people --log text | grep -q '^step 2/2  loss'
 report 'unless the command line says otherwise' $?

@@ -2,33 +2,11 @@
 /* What a step's time consists of: what hides beneath what, and how often. Each test changes one thing. */
 #include "compiler/estimate/memory.h"
 #include "compiler/estimate/product.h"
-#include "compiler/estimate/time.h"
 #include "compiler/machine/names.h"
 #include "compiler/program/forecast/cost.h"
-#include "tests/unit/estimate_case.h"
+#include "tests/unit/timed_case.h"
 
 #include <math.h>
-
-typedef struct timed {
-  estimate e;
-  nxc_own_time t;
-} timed;
-
-static timed time_of(const char *system, const char *machine, const char *changes) {
-  timed made = {.e = estimate_of(system, changes)};
-  const nxc_machine *m = nxc_machine_read(made.e.c.arena, machine, made.e.c.sink);
-  assert_non_null(m);
-  made.t = nxc_own_time_of(made.e.system, &made.e.sizes, &made.e.training, m, made.e.c.arena);
-  return made;
-}
-
-/* Seconds of one part of a step. */
-static double spent(const char *system, const char *machine, const char *changes, nxc_spent part) {
-  timed made = time_of(system, machine, changes);
-  double seconds = made.t.parts[part];
-  program_end(&made.e.c);
-  return seconds;
-}
 
 /* FSDP2 gathers for each micro-batch, but beneath a pipeline once for all of them. */
 static void test_gathers(void **unused) {
@@ -97,90 +75,6 @@ static void test_tensor(void **unused) {
               0.9 * spent("xorl", "h100", BENEATH, NXC_SPENT_DATA));
 }
 
-/* Rows go to experts beneath the work of another micro-batch, and take some of the device's units from it;
- * a single micro-batch has nothing to go beneath. */
-static void test_experts(void **unused) {
-  (void)unused;
-#define EXPERTS                                                                                              \
-  MODEL "model.activation=swiglu moe.experts=64 moe.top_k=8 moe.ffn_hidden=1024 mesh.world=8 mesh.expert=8 " \
-        "mesh.expert_tensor=1 optimizer.zero_stage=1 batch.micro=4 moe.random_logits=true "
-  double open = spent("megatron", "h100", EXPERTS "batch.global=320", NXC_SPENT_EXPERT);
-  double hidden = spent("megatron", "h100", EXPERTS "batch.global=320 moe.overlap=true", NXC_SPENT_EXPERT);
-  double alone = 0.1, taken = 20.0 / 132; /* one of ten micro-batches; units of an H100 */
-  assert_true(fabs(hidden / open - (alone + (1 - alone) * taken)) < 1e-6);
-  open = spent("megatron", "h100", EXPERTS "batch.global=32", NXC_SPENT_EXPERT);
-  hidden = spent("megatron", "h100", EXPERTS "batch.global=32 moe.overlap=true", NXC_SPENT_EXPERT);
-  assert_true(open > 0 && fabs(hidden - open) < 1e-9);
-}
-
-/* Experts that are not forced to be balanced: the busiest rank sets the pace, and needs room for more than
- * its mean; a capacity is the most, and what corrects the choice balances all but the first steps. */
-static void test_overload(void **unused) {
-  (void)unused;
-#define UNBALANCED EXPERTS "batch.global=320 moe.random_logits=false "
-  timed balanced = time_of("megatron", "h100", EXPERTS "batch.global=320"),
-        open = time_of("megatron", "h100", UNBALANCED),
-        corrected =
-            time_of("megatron", "h100", UNBALANCED "moe.router_correction=true moe.correction_rate=0.001"),
-        dropping = time_of("megatron", "h100", UNBALANCED "moe.capacity_factor=1.05");
-  const nxc_sizes *z = &open.e.sizes;
-  double rows = balanced.e.sizes.expert_rows;
-  assert_true(balanced.e.sizes.overload == 1 && rows == z->tokens * z->top_k);
-  assert_true(fabs(z->overload - (1 + sqrt(7.0 / 8 / 178 * 2 * log(8)))) < 1e-9);
-  assert_true(fabs(z->expert_rows / rows - (1 + sqrt(7.0 / 8 / 18 * 2 * log(8)))) < 1e-9);
-  double sent = open.t.parts[NXC_SPENT_EXPERT] / balanced.t.parts[NXC_SPENT_EXPERT];
-  assert_true(sent > 1.1 && sent < z->overload);
-  assert_true(open.t.parts[NXC_SPENT_PRODUCTS] > 1.05 * balanced.t.parts[NXC_SPENT_PRODUCTS]);
-  assert_true(corrected.t.step_s == balanced.t.step_s && corrected.e.sizes.expert_rows == z->expert_rows);
-  assert_true(dropping.e.sizes.overload == 1.05 && fabs(dropping.e.sizes.expert_rows / rows - 1.05) < 1e-9);
-  program_end(&balanced.e.c);
-  program_end(&open.e.c);
-  program_end(&corrected.e.c);
-  program_end(&dropping.e.c);
-}
-
-/* A token goes once to each rank that has experts of it, where it may be sorted and padded as it comes; one
- * kernel for an expert's products leaves the activation and two of four casts out. */
-static void test_joined(void **unused) {
-  (void)unused;
-#define JOINED EXPERTS "batch.global=320 precision.products=fp8 kernels.joined="
-  double rows = spent("megatron", "h100", JOINED "[]", NXC_SPENT_EXPERT);
-  double once = spent("megatron", "h100", JOINED "[copies]", NXC_SPENT_EXPERT);
-  double places = 1 - pow(7.0 / 8, 8); /* of eight ranks, with eight copies of a token */
-  assert_true(fabs(once / rows - places) < 0.01); /* less what each exchange takes to begin */
-  double copies = spent("megatron", "h100", JOINED "[copies]", NXC_SPENT_POINTWISE);
-  timed sorted = time_of("megatron", "h100", JOINED "[copies,sorting]");
-  const nxc_sizes z = sorted.e.sizes;
-  double all_rows = z.tokens * z.top_k * z.layers * z.micro_batches;
-  double row = 2 * 1.25 * 2.7 / 2.95e12 * all_rows;
-  double sorting = sorted.t.parts[NXC_SPENT_POINTWISE];
-  assert_true(fabs((copies - sorting) / (4 * row * z.hidden) - 1) < 1e-6);
-  double experts = spent("megatron", "h100", JOINED "[copies,sorting,experts]", NXC_SPENT_POINTWISE);
-  double filled = 1 + 8 * 7.5 / (z.tokens * z.top_k); /* of eight experts each to a multiple of 16 */
-  double casts = 2.5 * 2 / 2.95e12 * all_rows * 3 * z.expert_ffn;
-  assert_true(fabs((sorting - experts) / (filled * (3 * row * z.expert_ffn + casts)) - 1) < 1e-6);
-  program_end(&sorted.e.c);
-}
-
-/* Ranks that divide an expert gather its rows, and sum what they make of them; beside experts that are whole
- * on a rank tensor-parallel ones exchange the attention's alone. */
-static void test_divided_experts(void **unused) {
-  (void)unused;
-#define DIVIDED_EXPERTS                                                                                      \
-  EXPERTS "batch.global=320 mesh.world=16 mesh.tensor=2 sequence_parallel=true kernels.joined=[] "
-  double whole = spent("megatron", "h100", DIVIDED_EXPERTS, NXC_SPENT_EXPERT);
-  timed divided = time_of("megatron", "h100", DIVIDED_EXPERTS "mesh.expert=4 mesh.expert_tensor=2");
-  const nxc_sizes z = divided.e.sizes;
-  double often = 4 * z.layers * z.micro_batches, rows = 2 * z.tokens * z.top_k * z.hidden;
-  double gather = rows / 2 / 3.51e11 + 8.4e-6 + 3.4e-6, sent = rows / 2 * (7.0 / 8 - 3.0 / 4) / 3.51e11;
-  double more = divided.t.parts[NXC_SPENT_EXPERT] - whole;
-  assert_true(fabs(more / (often * (gather - sent)) - 1) < 1e-6);
-  double tensor = divided.t.parts[NXC_SPENT_TENSOR];
-  program_end(&divided.e.c);
-  double shared = spent("megatron", "h100", DIVIDED_EXPERTS "moe.shared_ffn_hidden=64", NXC_SPENT_TENSOR);
-  assert_true(tensor > 0 && fabs(shared / tensor - 2) < 0.05); /* beside what the output layer exchanges */
-}
-
 /* The host updates what it keeps; activations go there beneath the passes where the link is fast enough. */
 static void test_offload(void **unused) {
   (void)unused;
@@ -193,50 +87,6 @@ static void test_offload(void **unused) {
   double slow = spent("megatron", "v100", KEPT "offload.activations=1", NXC_SPENT_HOST);
   double fast = spent("megatron", "gb200", KEPT "offload.activations=1", NXC_SPENT_HOST);
   assert_true(slow > 4 * fast && fast >= 0);
-}
-
-/* A product in fp8 takes more than half of one in bf16: casts come to it, and short sums fill no pipeline. */
-static void test_fp8(void **unused) {
-  (void)unused;
-  timed wide = time_of("megatron", "h100", MODEL "mesh.world=1"),
-        narrow = time_of("megatron", "h100", MODEL "mesh.world=1 precision.products=fp8");
-  double casts = narrow.t.parts[NXC_SPENT_POINTWISE] - wide.t.parts[NXC_SPENT_POINTWISE];
-  /* inputs of four products and gradients of their results, 2.5 elements of 2 bytes moved for each */
-  double elements = 24.0 * 64 * 2048 * ((3 * 2048 + 8192) + (3 + 1 + 4 + 1) * 2048);
-  assert_true(fabs(casts - elements * 5 / 2.95e12) < 1e-3 * casts);
-  const nxc_device *device = nxc_machine_read(wide.e.c.arena, "h100", wide.e.c.sink)->device;
-  nxc_product is_short = {2048, 2048, 512, 1, 2, false}, is_long = {2048, 2048, 65536, 1, 2, false};
-  double short_s = nxc_product_s(device, &is_short), long_s = nxc_product_s(device, &is_long);
-  is_short.fp8 = is_long.fp8 = true;
-  assert_true(nxc_product_s(device, &is_short) > 0.6 * short_s);
-  assert_true(nxc_product_s(device, &is_long) < 0.51 * long_s);
-  program_end(&wide.e.c);
-  program_end(&narrow.e.c);
-}
-
-/* Gradients of weights that are no products in fp8 take as long as in bf16, and what is cast has one layout.
- */
-static void test_fp8_backward(void **unused) {
-  (void)unused;
-#define NARROW MODEL "mesh.world=1 precision.products=fp8 precision.fp8_backward="
-  timed wide = time_of("megatron", "h100", MODEL "mesh.world=1"),
-        all = time_of("megatron", "h100", NARROW "all"),
-        inputs = time_of("megatron", "h100", NARROW "inputs"),
-        none = time_of("megatron", "h100", NARROW "none");
-  const double *of_wide = wide.t.parts, *of_all = all.t.parts, *of_inputs = inputs.t.parts,
-               *of_none = none.t.parts;
-  double gained = of_wide[NXC_SPENT_PRODUCTS] - of_all[NXC_SPENT_PRODUCTS];
-  assert_true(of_inputs[NXC_SPENT_PRODUCTS] > of_all[NXC_SPENT_PRODUCTS] + 0.25 * gained);
-  assert_true(of_none[NXC_SPENT_PRODUCTS] > of_inputs[NXC_SPENT_PRODUCTS] + 0.25 * gained);
-  assert_true(of_none[NXC_SPENT_PRODUCTS] < of_wide[NXC_SPENT_PRODUCTS] - 0.25 * gained);
-  double casts = of_all[NXC_SPENT_POINTWISE] - of_wide[NXC_SPENT_POINTWISE];
-  assert_true(fabs(of_inputs[NXC_SPENT_POINTWISE] - of_wide[NXC_SPENT_POINTWISE] - 0.8 * casts) <
-              1e-6 * casts);
-  assert_true(of_none[NXC_SPENT_POINTWISE] < of_inputs[NXC_SPENT_POINTWISE]);
-  program_end(&wide.e.c);
-  program_end(&all.e.c);
-  program_end(&inputs.e.c);
-  program_end(&none.e.c);
 }
 
 /* PyTorch's FSDP casts weights in every pass, and reads each tensor once more; experts' rows are copied to
@@ -252,37 +102,6 @@ static void test_casts(void **unused) {
    * back */
   double copies = 24.0 * 2 * 4 * 2048 * 8 * 2048 * 4 * 2.7 * 1.25 * 2 / 2.95e12;
   assert_true(padded - plain > copies);
-}
-
-/* Scales of rows and columns take two more reads, slower products, and none that gathers as it goes; other
- * scales do not. */
-static void test_fp8_rows(void **unused) {
-  (void)unused;
-#define FP8                                                                                                  \
-  MODEL "mesh.world=8 mesh.tensor=8 sequence_parallel=true tensor.overlap=true precision.products=fp8 "
-  timed one = time_of("xorl", "h100", FP8 "precision.fp8_recipe=tensorwise"),
-        rows = time_of("xorl", "h100", FP8 "precision.fp8_recipe=rowwise"),
-        delayed = time_of("xorl", "h100", FP8 "precision.fp8_recipe=delayed");
-  assert_true(rows.t.parts[NXC_SPENT_POINTWISE] > 1.05 * one.t.parts[NXC_SPENT_POINTWISE]);
-  assert_true(rows.t.parts[NXC_SPENT_PRODUCTS] > 1.1 * one.t.parts[NXC_SPENT_PRODUCTS]);
-  assert_true(rows.t.parts[NXC_SPENT_TENSOR] > 2 * one.t.parts[NXC_SPENT_TENSOR]);
-  assert_true(delayed.t.step_s == one.t.step_s);
-  program_end(&one.e.c);
-  program_end(&rows.e.c);
-  program_end(&delayed.e.c);
-}
-
-/* Experts with room for 1.25 of a balanced load multiply the empty rows too where shapes are fixed before the
- * launch; with room for half of it nobody multiplies the rest. */
-static void test_capacity(void **unused) {
-  (void)unused;
-  double all = spent("megatron", "h100", EXPERTS, NXC_SPENT_PRODUCTS);
-  double room = spent("megatron", "h100", EXPERTS "moe.capacity_factor=1.25", NXC_SPENT_PRODUCTS);
-  double half = spent("megatron", "h100", EXPERTS "moe.capacity_factor=0.5", NXC_SPENT_PRODUCTS);
-  assert_true(room == all && half < 0.8 * all);
-  all = spent("nxdt", "trn1", EXPERTS, NXC_SPENT_PRODUCTS);
-  room = spent("nxdt", "trn1", EXPERTS "moe.capacity_factor=1.25", NXC_SPENT_PRODUCTS);
-  assert_true(room > 1.1 * all && room < 1.25 * all);
 }
 
 /* Half as wide heads, twice as many, take twice as long in a systolic array, and little longer elsewhere.
@@ -369,17 +188,6 @@ static void test_predictions(void **unused) {
   program_end(&further.e.c);
 }
 
-/* Where a device has fp4 its products go faster than in fp8; where it has none, as fast. */
-static void test_fp4(void **unused) {
-  (void)unused;
-#define IN(type) MODEL "mesh.world=1 precision.products=" #type
-  double wide = spent("nx", "gb200", IN(fp8), NXC_SPENT_PRODUCTS);
-  double narrow = spent("nx", "gb200", IN(fp4), NXC_SPENT_PRODUCTS);
-  assert_true(narrow < 0.95 * wide && narrow > 0.5 * wide);
-  wide = spent("nx", "h100", IN(fp8), NXC_SPENT_PRODUCTS);
-  assert_true(spent("nx", "h100", IN(fp4), NXC_SPENT_PRODUCTS) == wide);
-}
-
 /* Eight ranks on a host of four exchange over the network; racks of 72 do not care for hosts. */
 static void test_hosts(void **unused) {
   (void)unused;
@@ -445,17 +253,11 @@ static void test_host_shapes(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gathers),      cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_tensor),       cmocka_unit_test(test_separate),
-      cmocka_unit_test(test_experts),      cmocka_unit_test(test_overload),
-      cmocka_unit_test(test_joined),       cmocka_unit_test(test_divided_experts),
-      cmocka_unit_test(test_fp8),          cmocka_unit_test(test_offload),
-      cmocka_unit_test(test_fp8_backward), cmocka_unit_test(test_casts),
-      cmocka_unit_test(test_fp8_rows),     cmocka_unit_test(test_capacity),
-      cmocka_unit_test(test_attention),    cmocka_unit_test(test_sparse),
-      cmocka_unit_test(test_predictions),  cmocka_unit_test(test_fp4),
-      cmocka_unit_test(test_hosts),        cmocka_unit_test(test_context),
-      cmocka_unit_test(test_host_shapes),  cmocka_unit_test(test_odd_heads),
+      cmocka_unit_test(test_gathers),   cmocka_unit_test(test_copies),  cmocka_unit_test(test_tensor),
+      cmocka_unit_test(test_separate),  cmocka_unit_test(test_offload), cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_attention), cmocka_unit_test(test_sparse),  cmocka_unit_test(test_predictions),
+      cmocka_unit_test(test_hosts),     cmocka_unit_test(test_context), cmocka_unit_test(test_host_shapes),
+      cmocka_unit_test(test_odd_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

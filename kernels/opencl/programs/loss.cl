@@ -46,7 +46,8 @@ kernel void ce_loss(OPERANDS) {
     sum += X0(at + 1) * exp(X0(at) - largest);
     label += X0(at + 2);
   }
-  double logarithm = (double)largest + log((double)sum), loss = logarithm - (double)label + A_z * logarithm * logarithm;
+  double logarithm = (double)largest + log((double)sum);
+  double loss = logarithm - (double)label + A_z * logarithm * logarithm;
   SET_Y0(t, logarithm);
 #if N_IN > 1
   loss *= (double)X1(t);
@@ -72,7 +73,8 @@ kernel void ce_grad(OPERANDS) {
   slope *= X3(t);
 #endif
   for (long i = RUN * (long)get_local_id(0); i < width; i += RUN * LOCAL) {
-    float4 bend, weight = exp(capped(X0_RUN(first + i, end), cap, &bend) - lse) * (1 + 2 * (float)A_z * lse), none = 0;
+    float4 bend, weight = exp(capped(X0_RUN(first + i, end), cap, &bend) - lse), none = 0;
+    weight *= 1 + 2 * (float)A_z * lse;
     int4 column = (int4)(0, 1, 2, 3);
     weight = (column == (int)clamp(label - i, -1L, (long)RUN)) ? weight - 1 : weight;
     weight = (column < (int)clamp(A_n_valid - i, 0L, (long)RUN)) ? slope * bend * weight : none;
