@@ -200,7 +200,7 @@ static const char *report_foreign(nxc_binding *binding, const nxc_node *node, co
   report_with(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : remove_it,
               repair, name,
               nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
-                               word->here ? "" : ", and nothing here says the same"));
+                               word->here ? "" : ", and no option here takes its value"));
   return word->here && severity == NXC_SEVERITY_ERROR ? take_for(binding, node, word->here) : NULL;
 }
 
@@ -280,7 +280,7 @@ static bool is_misspelt(unknown_key *key) {
   if (meant.name == NULL) return false;
   nxc_foreign_word word = {0};
   if (!known && strpbrk(key->name, "-_") != NULL && !same_folded(meant.name, key->name) &&
-      find_foreign(key, &word) && word.here != NULL) {
+      find_foreign(key, &word) && (word.here != NULL || same_folded(word.option, key->name))) {
     key->section = report_foreign(binding, key->node, key->name, NXC_SEVERITY_ERROR, &word);
     return true;
   }

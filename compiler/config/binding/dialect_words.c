@@ -20,9 +20,12 @@ const char *nxc_system_name(const char *dialect) {
   return NULL;
 }
 
+static bool same_letter(char a, char b) {
+  return a == b || (a != '\0' && b != '\0' && strchr("-_", a) && strchr("-_", b));
+}
+
 static bool same_folded(const char *a, const char *b) {
-  for (; *a != '\0' && *b != '\0'; a++, b++)
-    if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b))) return false;
+  while (*a != '\0' && same_letter(*a, *b)) a++, b++;
   return *a == *b;
 }
 
@@ -57,29 +60,96 @@ static const nxc_option_row *find_in(const nxc_dialect *dialect, const char *nam
   return NULL;
 }
 
-static bool sets(const nxc_option_row *row, nxc_setting_id id) {
+/* How it sets this; NULL: it does not. */
+static const char *expression_for(const nxc_option_row *row, nxc_setting_id id) {
   for (size_t i = 0; i < row->n_sets; i++)
-    if (row->sets[i].setting == id) return true;
+    if (row->sets[i].setting == id) return row->sets[i].expression;
+  return NULL;
+}
+
+/* How many letters two names have in common at the beginning, or the end, of their last steps. */
+static size_t likeness(const char *a, const char *b) {
+  a = last_part(a), b = last_part(b);
+  size_t first = 0, last = 0, n_a = strlen(a), n_b = strlen(b);
+  while (first < n_a && same_letter(a[first], b[first])) first++;
+  while (last < n_a && last < n_b && same_letter(a[n_a - last - 1], b[n_b - last - 1])) last++;
+  return first > last ? first : last;
+}
+
+/* What kind a value is, whatever its bounds. */
+static const char kinds[] = {
+    [NXC_TYPE_INT] = 'n',      [NXC_TYPE_FLOAT] = 'n',      [NXC_TYPE_INT_OR_FLOAT] = 'n',
+    [NXC_TYPE_BOOL] = 'b',     [NXC_TYPE_BIT] = '1',        [NXC_TYPE_STR] = 't',
+    [NXC_TYPE_PATH] = 'p',     [NXC_TYPE_ENUM] = 'e',       [NXC_TYPE_LIST] = 's',
+    [NXC_TYPE_LIST_INT] = 'l', [NXC_TYPE_LIST_FLOAT] = 'l', [NXC_TYPE_LIST_STR] = 's',
+    [NXC_TYPE_MAP] = 'm',      [NXC_TYPE_ANY] = '*'};
+
+/* Whether an expression turns a number or a switch into another, and not in some cases alone. */
+static bool computes(const char *expression) {
+  static const char else_value[] = ": value";
+  size_t n = strlen(expression), n_else = sizeof else_value - 1;
+  if (n > n_else && strcmp(expression + n - n_else, else_value) == 0) return false;
+  static const char *const signs[] = {"not value", "value != true", "value /", "value *", "value +",
+                                      "value -",   "/ value",       "* value", "+ value", "- value"};
+  for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+    if (strstr(expression, signs[i]) != NULL) return true;
   return false;
 }
 
-/* How many letters two names have in common at the beginning of their last steps. */
-static size_t likeness(const char *a, const char *b) {
-  a = last_part(a), b = last_part(b);
-  size_t n = 0;
-  while (a[n] != '\0' && (a[n] == b[n] || (strchr("-_", a[n]) && b[n] != '\0' && strchr("-_", b[n])))) n++;
-  return n;
+/* Whether a text is what a setting becomes, if not always: "value", "value == '' ? null : value". */
+static bool passes_text(const char *expression) {
+  static const char word[] = "value";
+  for (const char *at = expression; (at = strstr(at, word)) != NULL; at++) {
+    const char *end = at + sizeof word - 1;
+    bool begins = at == expression || (at > expression + 1 && at[-1] == ' ' && strchr("?:", at[-2]));
+    if (begins && (*end == '\0' || strncmp(end, " :", 2) == 0)) return true;
+  }
+  return false;
 }
 
-/* The option that sets this; among several the one that is most like the foreign word, then the shortest. */
-static const char *option_for(const nxc_dialect *dialect, const char *version, nxc_setting_id id,
-                              const char *foreign) {
-  if (strcmp(dialect->name, "nx") == 0) return nxc_setting_rows[id].path;
+/* What a word says: a setting, from a value of a kind. */
+typedef struct meaning {
+  nxc_setting_id id;
+  const char *expression;
+  char kind;
+} meaning;
+
+static meaning meaning_of(nxc_setting_id id, const nxc_domain *domain, const char *expression) {
+  return (meaning){id, expression, kinds[domain->type]};
+}
+
+static bool same_kind(char a, char b) {
+  return a == b || a == '*' || b == '*' || (a == 't' && strchr("ep", b)) || (b == 't' && strchr("ep", a));
+}
+
+static bool keeps_value(meaning m) {
+  if (m.kind != 'n' && m.kind != 'b') return passes_text(m.expression);
+  return m.kind == kinds[nxc_setting_rows[m.id].domain.type] && !computes(m.expression);
+}
+
+/* Each system has words and sections of its own; of all else the same value must mean the same. */
+static bool say_the_same(meaning a, meaning b) {
+  if (!same_kind(a.kind, b.kind)) return false;
+  size_t n = strcspn(a.expression, ":");
+  bool same = n == strcspn(b.expression, ":") && strncmp(a.expression, b.expression, n) == 0;
+  return same || strchr("em*", a.kind) || strchr("e*", b.kind) || (keeps_value(a) && keeps_value(b));
+}
+
+/* The option that says this; among several the one that is most like the foreign word, then the shortest. */
+static const char *option_for(const nxc_dialect *dialect, const char *version, const char *foreign,
+                              meaning meant) {
+  const nxc_setting_row *setting = &nxc_setting_rows[meant.id];
+  if (strcmp(dialect->name, "nx") == 0)
+    return say_the_same(meaning_of(meant.id, &setting->domain, "value"), meant) ? setting->path : NULL;
   const char *best = NULL;
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
-    bool here = row->alias_of == NULL && nxc_in_version(row->versions, row->n_versions, version);
-    if (!here || !sets(row, id)) continue;
+    const char *expression = expression_for(row, meant.id);
+    bool here = expression && !row->alias_of && nxc_in_version(row->versions, row->n_versions, version);
+    if (!here) continue;
+    const meaning own = meaning_of(meant.id, &row->domain, expression);
+    bool namesake = same_kind(own.kind, meant.kind) && same_folded(last_part(row->name), last_part(foreign));
+    if (!namesake && !say_the_same(own, meant)) continue;
     size_t like = likeness(row->name, foreign), known = best ? likeness(best, foreign) : 0;
     if (best == NULL || like > known || (like == known && strlen(row->name) < strlen(best))) best = row->name;
   }
@@ -91,10 +161,13 @@ static bool is_word_of_nx(const nxc_dialect *dialect, const char *version, const
   if (strcmp(dialect->name, "nx") == 0) return false;
   size_t n_bytes = strlen(name);
   for (size_t i = 0; i < NX_N_SETTINGS; i++) {
-    const char *path = nxc_setting_rows[i].path;
+    const nxc_setting_row *setting = &nxc_setting_rows[i];
+    const char *path = setting->path;
     bool same = map ? strncmp(path, name, n_bytes) == 0 && path[n_bytes] == '.' : strcmp(path, name) == 0;
     if (!same) continue;
-    *word = (nxc_foreign_word){"nx", name, option_for(dialect, version, (nxc_setting_id)i, path)};
+    const char *here =
+        option_for(dialect, version, path, meaning_of((nxc_setting_id)i, &setting->domain, "value"));
+    *word = (nxc_foreign_word){"nx", name, here};
     if (!map || word->here != NULL) return true;
   }
   return false;
@@ -104,8 +177,10 @@ static bool is_word_of_nx(const nxc_dialect *dialect, const char *version, const
 static const char *name_here(const nxc_dialect *other, const nxc_option_row *row, const nxc_dialect *dialect,
                              const char *version) {
   const char *here = NULL;
-  for (size_t j = 0; here == NULL && j < row->n_sets; j++)
-    here = option_for(dialect, version, row->sets[j].setting, row->name);
+  for (size_t j = 0; here == NULL && j < row->n_sets; j++) {
+    const nxc_assignment *set = &row->sets[j];
+    here = option_for(dialect, version, row->name, meaning_of(set->setting, &row->domain, set->expression));
+  }
   size_t i, end = nxc_dialect_section(other, row->name, &i);
   for (; here == NULL && i < end; i++) here = name_here(other, &other->options[i], dialect, version);
   return here;
@@ -120,15 +195,19 @@ static bool is_bare_section(const nxc_dialect *other, const char *name) {
 bool nxc_foreign_word_find(const nxc_dialect *dialect, const char *version, const char *name, bool map,
                            nxc_foreign_word *word) {
   if (is_word_of_nx(dialect, version, name, map, word)) return true;
-  for (int alike = WHOLE_NAMES; alike >= LAST_STEPS; alike--) {
+  bool found = false; /* rather one of a system whose word says something here */
+  for (int alike = WHOLE_NAMES; alike >= LAST_STEPS && !found; alike--) {
     for (size_t i = 0; i < N_SYSTEMS && (alike == WHOLE_NAMES || is_telling(name)); i++) {
       const nxc_dialect *other = nxc_dialect_find(systems[i].dialect);
       if (other == NULL || other == dialect) continue;
       const nxc_option_row *row = find_in(other, name, map, alike);
       const char *here = row ? name_here(other, row, dialect, version) : NULL;
-      *word = (nxc_foreign_word){systems[i].system, row ? row->name : name, here};
-      if (row != NULL || (map && is_bare_section(other, name))) return true;
+      bool known = row != NULL || (map && is_bare_section(other, name));
+      if (known && (!found || here != NULL))
+        *word = (nxc_foreign_word){systems[i].system, row ? row->name : name, here};
+      found = found || known;
+      if (here != NULL) return true;
     }
   }
-  return false;
+  return found;
 }
