@@ -146,9 +146,10 @@ bool nxc_folders_expand(nxc_arena *arena, const char *command, const nxc_texts *
     }
     size_t n_before = found->names.n_items;
     const place top = begin(arena, name);
-    good = walk(arena, command, &top, 0, &found->names) && good;
+    bool read = walk(arena, command, &top, 0, &found->names);
+    good = good && read;
     mark(arena, found, n_before, true);
-    if (found->names.n_items == n_before && good) {
+    if (found->names.n_items == n_before && read) {
       fprintf(stderr, "nxcfg %s: there is no *.yaml, *.yml or script below %s\n", command, name);
       good = false;
     }

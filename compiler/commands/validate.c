@@ -164,13 +164,15 @@ static int validate_found(nxc_arena *arena, const nxc_options *options, const wi
 
 static int validate_all(nxc_arena *arena, const nxc_options *options, const wish *asked) {
   nxc_found_files found;
-  if (!nxc_folders_expand(arena, "validate", &options->files, &found)) return NXC_EXIT_USAGE;
+  bool all = nxc_folders_expand(arena, "validate", &options->files, &found);
+  if (!all && found.names.n_items == 0) return NXC_EXIT_USAGE;
   if (asked->searched) nxc_folders_search(arena, &found);
   nxc_options own = *options;
   own.files = found.names;
   wish of_own = *asked;
   of_own.standard.options = &own;
-  return validate_found(arena, &own, &of_own, &found);
+  int status = validate_found(arena, &own, &of_own, &found);
+  return all ? status : NXC_EXIT_USAGE;
 }
 
 /* Standard input is read once, whatever is read again: what is mended of it goes to standard output. */

@@ -42,6 +42,11 @@ cp conf/nxdt/a.yaml conf/keep.log.yaml
 expect 'a folder: configurations and scripts, less what git leaves out' 'conf/nxdt/a.yaml: valid' 'scripts/train.sh: valid' \
   'conf/keep.log.yaml: valid' '!x.log.yaml' '!build/out' '!build.sh' '!tool.sh' '6 files: 5 valid, 1 wrong' \
   '3 files below folders are no training configurations'
+mkdir none
+"$nxcfg" validate none conf/neox.yml none >printed 2>&1
+[ $? -eq 2 ] || echo 'is no error' >printed
+expect 'a folder without any is told, and what stands beside it is judged' 'conf/neox.yml: valid' 'script below none'
+rmdir none
 "$nxcfg" init >printed 2>&1
 expect 'init says what it found' '6 of 9 files are training configurations' 'conf/nxdt/*.yaml ' 'scripts/train.sh ' \
   'k8s/ ' 'wrote .nxcfg.yaml'
