@@ -243,6 +243,13 @@ static bool train(nxr_training *run, uint64_t last, const char **why, bool *stop
   return true;
 }
 
+static void tell_stop(const nxr_training *run, const char *why) {
+  char folder[NXR_PATH_BYTES];
+  nxr_folder_path(run->checkpoint.directory, run->done, "", folder);
+  nxr_print(stderr, "nxrun: stopped %s after step %llu, saved as %s; --resume continues\n", why,
+            (unsigned long long)run->done, folder);
+}
+
 static bool loop(nxr_training *run) {
   uint64_t last = run->n_steps;
   if (run->options->stop_after && run->options->stop_after < last) last = run->options->stop_after;
@@ -270,9 +277,8 @@ static bool loop(nxr_training *run) {
   bool done = run->done == run->n_steps;
   nxr_tell(run, done ? "done" : "stopped", done ? "ends" : "stops");
   run->stopped = stop && !done;
-  if (stop && run->world->rank == 0)
-    nxr_print(stderr, "nxrun: stopped %s after step %llu; --resume continues\n", why ? why : "by a signal",
-            (unsigned long long)run->done);
+  if (!stop && trained) why = "by --stop-after";
+  if ((stop || (trained && !done)) && run->world->rank == 0) tell_stop(run, why ? why : "by a signal");
   return true;
 }
 

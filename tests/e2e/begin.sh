@@ -52,7 +52,9 @@ expect 'or with an optimizer that begins anew' 0 'resumes from whole/checkpoints
 losses whole 7 >later && ! losses anew 7 | cmp -s - later && losses anew 5 | head -1 | cut -d, -f1,2 >one &&
   losses whole 5 | head -1 | cut -d, -f1,2 | diff one - >out
 report 'at the same loss, and then another' $?
-$run anew.bin --dir anew2 --stop-after 6 >out 2>&1
+expect 'one that is ended says how it goes on' 0 \
+  'stopped by --stop-after after step 6, saved as anew2/checkpoints/step-000006; --resume continues' \
+  $run anew.bin --dir anew2 --stop-after 6
 expect 'and stays so where it is resumed' 0 'resumes from anew2/checkpoints/step-000006$' $run anew.bin --dir anew2 --resume
 same 'to the last bit' anew anew2 5
 plan bare checkpoint.save_optimizer=false
@@ -155,12 +157,12 @@ echo text >megatron/iter_0000020/mp_rank_01_001/model_optim_rng.pt
 expect 'or old' 1 'is no zip file, as torch.save writes them' $run half.bin --dir half
 
 plan every run.stop_every=3
-expect 'ends at each multiple' 3 'stopped by run.stop_every after step 3; --resume continues' $run every.bin --dir every
+expect 'ends at each multiple' 3 'stopped by run.stop_every after step 3, saved as every/checkpoints/step-000003; --resume continues' $run every.bin --dir every
 expect 'and goes on' 3 'stopped by run.stop_every after step 6' $run every.bin --dir every --resume
 expect 'to the end' 0 'step 8/8' $run every.bin --dir every --resume
 same 'with the same numbers' whole every 1
 plan minutes run.stop_after_minutes=1e-9
-expect 'ends after a time' 3 'stopped by .* after step 1; --resume continues' $run minutes.bin --dir minutes
+expect 'ends after a time' 3 'stopped by .* after step 1, saved as .*; --resume continues' $run minutes.bin --dir minutes
 
 plan light checkpoint.save_optimizer=false
 expect 'checkpoints without the optimizer' 0 'step 8/8' $run light.bin --dir light
