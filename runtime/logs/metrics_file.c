@@ -79,16 +79,33 @@ bool nxr_metrics_file_open(nxr_metrics_file *metrics, const char *path, uint64_t
     return false;
   metrics->file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (metrics->file < 0) return nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
-  metrics->path = path;
-  return true;
+  metrics->path = strdup(path);
+  if (metrics->path != NULL) return true;
+  close(metrics->file);
+  return nxr_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
 }
 
 void nxr_metrics_file_close(nxr_metrics_file *metrics) {
   if (metrics->path) close(metrics->file);
+  free(metrics->path);
   *metrics = (nxr_metrics_file){.file = -1};
 }
 
+/* What is written to a file that was removed, or that another has replaced, is lost. */
+static void open_again(nxr_metrics_file *metrics) {
+  struct stat status;
+  if (fstat(metrics->file, &status) != 0 || status.st_nlink > 0) return;
+  char *path = metrics->path;
+  nxr_fault why = {""};
+  close(metrics->file);
+  if (nxr_metrics_file_open(metrics, path, UINT64_MAX, &why))
+    nxr_print(stderr, "nxrun: %s was removed, and is made again for what follows\n", path);
+  else nxr_print(stderr, "nxrun: %s; the training goes on without\n", why.text);
+  free(path);
+}
+
 void nxr_metrics_file_write(nxr_metrics_file *metrics, const char *line, size_t n_bytes) {
+  if (metrics->path != NULL) open_again(metrics);
   if (metrics->path == NULL) return;
   off_t end = lseek(metrics->file, 0, SEEK_END);
   ssize_t n = write(metrics->file, line, n_bytes);

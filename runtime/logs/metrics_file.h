@@ -16,7 +16,7 @@
 enum { NXR_METRICS_LINE_BYTES = 16384 }; /* of a line at most */
 
 typedef struct nxr_metrics_file {
-  const char *path; /* the caller's; NULL: there is none */
+  char *path; /* NULL: there is none */
   int file;
   bool failed;  /* the last line was not written; it has been said */
 } nxr_metrics_file;
@@ -27,7 +27,8 @@ typedef struct nxr_metrics_file {
  * file, is refused. */
 bool nxr_metrics_file_open(nxr_metrics_file *metrics, const char *path, uint64_t n_steps, nxr_fault *fault);
 void nxr_metrics_file_close(nxr_metrics_file *metrics);
-/* Appends a line. Where that fails, a warning is printed once, and the training goes on. */
+/* Appends a line; to a file that was removed, in a new one. Where that fails, a warning is printed once, and
+ * the training goes on. */
 void nxr_metrics_file_write(nxr_metrics_file *metrics, const char *line, size_t n_bytes);
 
 #endif

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const double odd_numbers[] = {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 2e-6, 4096, -0.0};
@@ -219,12 +220,38 @@ static void messages_have_no_control_characters(void **state) {
   assert_string_equal(of_plan.text, "the pattern c?d?2J?");
 }
 
+/* A line finds a file under the name, whatever became of the one before. */
+static void is_made_again_where_it_was_removed(void **state) {
+  (void)state;
+  nxr_metrics metrics = {.log_every = 1000000, .n_steps = 1000000};
+  nxr_fault fault = {""};
+  assert_true(nxr_metrics_open(&metrics, temporary_path(2, "gone"), 0, &fault));
+  report_step(&metrics, 1);
+  assert_int_equal(unlink(temporary_path(0, "gone")), 0);
+  report_step(&metrics, 1);
+  report_step(&metrics, 2);
+  has_steps("gone", 2);
+  report_steps("other", 0, 1, 2); /* an editor's new file in its place, with half a line */
+  FILE *file = fopen(temporary_path(0, "other"), "a");
+  fputs("{\"step\":", file);
+  fclose(file);
+  assert_int_equal(rename(temporary_path(0, "other"), temporary_path(1, "gone")), 0);
+  report_step(&metrics, 3);
+  has_steps("gone", 3);
+  assert_int_equal(unlink(temporary_path(0, "gone")), 0);
+  assert_int_equal(mkdir(temporary_path(0, "gone"), 0700), 0);
+  report_step(&metrics, 4); /* is said, and the training goes on */
+  report_step(&metrics, 5);
+  nxr_metrics_close(&metrics, 0);
+  assert_int_equal(rmdir(temporary_path(0, "gone")), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_one_object_a_step),    cmocka_unit_test(sets_an_earlier_run_aside),
-      cmocka_unit_test(a_set_may_have_any_name),
-      cmocka_unit_test(continues_where_the_run_is),  cmocka_unit_test(refuses_what_is_not_its_own),
-      cmocka_unit_test(messages_have_no_control_characters), cmocka_unit_test(survives_a_full_disk),
+      cmocka_unit_test(a_set_may_have_any_name),     cmocka_unit_test(continues_where_the_run_is),
+      cmocka_unit_test(refuses_what_is_not_its_own), cmocka_unit_test(messages_have_no_control_characters),
+      cmocka_unit_test(survives_a_full_disk),        cmocka_unit_test(is_made_again_where_it_was_removed),
   };
   return cmocka_run_group_tests_name("metrics", tests, temporary_make, temporary_remove);
 }
