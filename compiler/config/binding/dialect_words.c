@@ -173,16 +173,17 @@ static bool is_word_of_nx(const nxc_dialect *dialect, const char *version, const
   return false;
 }
 
-/* What the row's first setting with a name here is called here; of a section, one that it holds. */
+/* What the row's first setting with a name here is called here; of a map, one that it holds. */
 static const char *name_here(const nxc_dialect *other, const nxc_option_row *row, const nxc_dialect *dialect,
-                             const char *version) {
+                             const char *version, bool map) {
   const char *here = NULL;
   for (size_t j = 0; here == NULL && j < row->n_sets; j++) {
     const nxc_assignment *set = &row->sets[j];
     here = option_for(dialect, version, row->name, meaning_of(set->setting, &row->domain, set->expression));
   }
   size_t i, end = nxc_dialect_section(other, row->name, &i);
-  for (; here == NULL && i < end; i++) here = name_here(other, &other->options[i], dialect, version);
+  for (; map && here == NULL && i < end; i++)
+    here = name_here(other, &other->options[i], dialect, version, true);
   return here;
 }
 
@@ -201,7 +202,7 @@ bool nxc_foreign_word_find(const nxc_dialect *dialect, const char *version, cons
       const nxc_dialect *other = nxc_dialect_find(systems[i].dialect);
       if (other == NULL || other == dialect) continue;
       const nxc_option_row *row = find_in(other, name, map, alike);
-      const char *here = row ? name_here(other, row, dialect, version) : NULL;
+      const char *here = row ? name_here(other, row, dialect, version, map) : NULL;
       bool known = row != NULL || (map && is_bare_section(other, name));
       if (known && (!found || here != NULL))
         *word = (nxc_foreign_word){systems[i].system, row ? row->name : name, here};
