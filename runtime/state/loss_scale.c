@@ -10,7 +10,7 @@ static bool follows(const nx_run *run, uint32_t rule) {
 }
 
 static bool fall(nxr_loss_scale *scale, const nx_run *run) {
-  bool at_least = scale->factor <= run->loss_scale_least;
+  bool at_least = scale->factor == run->loss_scale_least;
   scale->factor /= 2;
   if (scale->factor < run->loss_scale_least) scale->factor = run->loss_scale_least;
   return !at_least || !follows(run, NX_LOSS_SCALE_ENDS) || follows(run, NX_LOSS_SCALE_PLAIN);
@@ -21,8 +21,8 @@ static bool overflow(nxr_loss_scale *scale, const nx_run *run, uint64_t n_sample
   scale->n_samples += n_samples;
   if (!follows(run, NX_LOSS_SCALE_DYNAMIC)) return !follows(run, NX_LOSS_SCALE_ENDS);
   scale->n_good = 0;
-  if (scale->n_left <= 1 || follows(run, NX_LOSS_SCALE_PLAIN)) return fall(scale, run);
-  scale->n_left--;
+  if (scale->n_left == 1 || follows(run, NX_LOSS_SCALE_PLAIN)) return fall(scale, run);
+  if (scale->n_left > 1) scale->n_left--; /* 0, which DeepSpeed counts down from: it never falls */
   return true;
 }
 
