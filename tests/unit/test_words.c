@@ -49,24 +49,28 @@ static void takes_such_a_value(void **state) {
   assert_true(n_here > 500);
 }
 
+static bool same(const char *a, const char *b) {
+  return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 static void means_the_same(void **state) {
   (void)state;
   static const struct {
-    const char *dialect, *word, *here;
-  } rows[] = {{"neox", "model_type", NULL},
-              {"neox", "vocab_size", "padded_vocab_size"},
-              {"neox", "tie_word_embeddings", NULL}, /* which no_weight_tying is the opposite of */
-              {"neox", "train_samples", NULL},       /* and no steps */
-              {"nxdt", "distributed_timeout_minutes", NULL},
-              {"nx", "distributed-timeout-minutes", NULL}, /* and no seconds */
-              {"megatron", "num_key_value_heads", NULL},   /* num-query-groups is null without the switch */
-              {"megatron", "pipe_parallel_size", "pipeline-model-parallel-size"},
-              {"nxdt", "muon-momentum", "model.optim.momentum"}};
+    const char *dialect, *word, *here, *otherwise;
+  } rows[] = {{"neox", "model_type", NULL, NULL},
+              {"neox", "vocab_size", "padded_vocab_size", NULL},
+              {"neox", "tie_word_embeddings", NULL, "no_weight_tying"}, /* the opposite */
+              {"neox", "train_samples", NULL, "train_iters"},           /* samples are no steps */
+              {"nx", "distributed-timeout-minutes", NULL, "run.deadline_s"},
+              {"megatron", "num_key_value_heads", NULL, "group-query-attention"}, /* a number and a switch */
+              {"megatron", "pipe_parallel_size", "pipeline-model-parallel-size", NULL},
+              {"nxdt", "muon-momentum", "model.optim.momentum", NULL}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     nxc_foreign_word word = {0};
     assert_true(nxc_foreign_word_find(nxc_dialect_find(rows[i].dialect), NULL, rows[i].word, false, &word));
-    if (rows[i].here == NULL ? word.here != NULL : !word.here || strcmp(word.here, rows[i].here) != 0)
-      fail_msg("%s: %s is %s", rows[i].dialect, rows[i].word, word.here ? word.here : "nothing");
+    if (!same(word.here, rows[i].here) || !same(word.otherwise, rows[i].otherwise))
+      fail_msg("%s: %s is %s, otherwise %s", rows[i].dialect, rows[i].word, word.here ? word.here : "nothing",
+               word.otherwise ? word.otherwise : "nothing");
   }
 }
 

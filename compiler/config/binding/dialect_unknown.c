@@ -192,13 +192,16 @@ static const char *report_foreign(nxc_binding *binding, const nxc_node *node, co
   nxc_arena *arena = binding->arena;
   const char *whole = strcmp(word->option, name) ? nxc_arena_printf(arena, " (%s)", word->option) : "";
   bool map = node->kind == NXC_NODE_MAP;
-  const char *advice = map ? "write what it holds option by option, such as %s" : "write %s here";
+  const char *advice = map          ? "write what it holds option by option, such as %s"
+                       : word->here ? "write %s here"
+                                    : "say it with %s";
+  const char *named = word->here ? word->here : word->otherwise;
   nxc_repair repair = {0};
   if (word->here != NULL && !map) repair = nxc_binding_rename(binding, node, name, word->here, false);
   if (word->here == NULL && severity == NXC_SEVERITY_ERROR)
     repair = nxc_repair_remove(binding->arena, node, false);
-  report_with(binding, node, severity, word->here ? nxc_arena_printf(arena, advice, word->here) : remove_it,
-              repair, name,
+  report_with(binding, node, severity, named ? nxc_arena_printf(arena, advice, named) : remove_it, repair,
+              name,
               nxc_arena_printf(arena, "; it is a %s of %s%s%s", map ? "section" : "word", word->system, whole,
                                word->here ? "" : ", and no option here takes its value"));
   return word->here && severity == NXC_SEVERITY_ERROR ? take_for(binding, node, word->here) : NULL;

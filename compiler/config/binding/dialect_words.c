@@ -135,12 +135,21 @@ static bool say_the_same(meaning a, meaning b) {
   return same || strchr("em*", a.kind) || strchr("e*", b.kind) || (keeps_value(a) && keeps_value(b));
 }
 
-/* The option that says this; among several the one that is most like the foreign word, then the shortest. */
+/* Of lists and sections nobody knows how. */
+static bool say_it_otherwise(meaning a, meaning b) {
+  static const char single[] = "nb1et";
+  return strchr(single, a.kind) != NULL && strchr(single, b.kind) != NULL;
+}
+
+/* The option that says this, or, loosely, says it with another value; among several the one that is most like
+ * the foreign word, then the shortest. */
 static const char *option_for(const nxc_dialect *dialect, const char *version, const char *foreign,
-                              meaning meant) {
+                              meaning meant, bool loosely) {
   const nxc_setting_row *setting = &nxc_setting_rows[meant.id];
-  if (strcmp(dialect->name, "nx") == 0)
-    return say_the_same(meaning_of(meant.id, &setting->domain, "value"), meant) ? setting->path : NULL;
+  if (strcmp(dialect->name, "nx") == 0) {
+    const meaning own = meaning_of(meant.id, &setting->domain, "value");
+    return (loosely ? say_it_otherwise : say_the_same)(own, meant) ? setting->path : NULL;
+  }
   const char *best = NULL;
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
@@ -149,7 +158,7 @@ static const char *option_for(const nxc_dialect *dialect, const char *version, c
     if (!here) continue;
     const meaning own = meaning_of(meant.id, &row->domain, expression);
     bool namesake = same_kind(own.kind, meant.kind) && same_folded(last_part(row->name), last_part(foreign));
-    if (!namesake && !say_the_same(own, meant)) continue;
+    if (!namesake && !(loosely ? say_it_otherwise : say_the_same)(own, meant)) continue;
     size_t like = likeness(row->name, foreign), known = best ? likeness(best, foreign) : 0;
     if (best == NULL || like > known || (like == known && strlen(row->name) < strlen(best))) best = row->name;
   }
@@ -166,8 +175,8 @@ static bool is_word_of_nx(const nxc_dialect *dialect, const char *version, const
     bool same = map ? strncmp(path, name, n_bytes) == 0 && path[n_bytes] == '.' : strcmp(path, name) == 0;
     if (!same) continue;
     const char *here =
-        option_for(dialect, version, path, meaning_of((nxc_setting_id)i, &setting->domain, "value"));
-    *word = (nxc_foreign_word){"nx", name, here};
+        option_for(dialect, version, path, meaning_of((nxc_setting_id)i, &setting->domain, "value"), false);
+    *word = (nxc_foreign_word){"nx", name, here, NULL};
     if (!map || word->here != NULL) return true;
   }
   return false;
@@ -179,12 +188,21 @@ static const char *name_here(const nxc_dialect *other, const nxc_option_row *row
   const char *here = NULL;
   for (size_t j = 0; here == NULL && j < row->n_sets; j++) {
     const nxc_assignment *set = &row->sets[j];
-    here = option_for(dialect, version, row->name, meaning_of(set->setting, &row->domain, set->expression));
+    here = option_for(dialect, version, row->name, meaning_of(set->setting, &row->domain, set->expression),
+                      false);
   }
   size_t i, end = nxc_dialect_section(other, row->name, &i);
   for (; map && here == NULL && i < end; i++)
     here = name_here(other, &other->options[i], dialect, version, true);
   return here;
+}
+
+/* Where a word says one thing alone, the option that says it in another way. */
+static const char *otherwise_here(const nxc_option_row *row, const nxc_dialect *dialect,
+                                  const char *version) {
+  if (row == NULL || row->n_sets != 1) return NULL;
+  const meaning meant = meaning_of(row->sets[0].setting, &row->domain, row->sets[0].expression);
+  return option_for(dialect, version, row->name, meant, true);
 }
 
 /* A section that has no row of its own. */
@@ -205,7 +223,8 @@ bool nxc_foreign_word_find(const nxc_dialect *dialect, const char *version, cons
       const char *here = row ? name_here(other, row, dialect, version, map) : NULL;
       bool known = row != NULL || (map && is_bare_section(other, name));
       if (known && (!found || here != NULL))
-        *word = (nxc_foreign_word){systems[i].system, row ? row->name : name, here};
+        *word = (nxc_foreign_word){systems[i].system, row ? row->name : name, here,
+                                   here ? NULL : otherwise_here(row, dialect, version)};
       found = found || known;
       if (here != NULL) return true;
     }

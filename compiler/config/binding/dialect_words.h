@@ -12,6 +12,7 @@ typedef struct nxc_foreign_word {
   const char *system; /* "GPT-NeoX": whose word it is, for messages */
   const char *option; /* what it is called there in full */
   const char *here;   /* the option of this dialect that says the same; NULL: there is none */
+  const char *otherwise; /* then, the one that says it with another value; NULL: there is none either */
 } nxc_foreign_word;
 
 /* "GPT-NeoX" of the dialect neox. NULL: it is no other system's. */
