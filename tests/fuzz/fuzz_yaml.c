@@ -36,6 +36,20 @@ static void check_reread(nxc_arena *arena, const nxc_value *value, bool omegacon
   abort();
 }
 
+/* Errors behind which nobody knows what the text says: not slips that are read as if they were mended. */
+static size_t n_lost(const nxc_sink *sink) {
+  static const char *const mended[] = {"NX1001", "NX1005", "NX1010"};
+  size_t n = 0;
+  for (size_t i = 0; i < nxc_sink_n_findings(sink); i++) {
+    const nxc_finding *finding = nxc_sink_finding(sink, i);
+    bool lost = finding->severity == NXC_SEVERITY_ERROR;
+    for (size_t k = 0; k < sizeof mended / sizeof *mended; k++)
+      lost = lost && strcmp(finding->id, mended[k]) != 0;
+    n += lost;
+  }
+  return n;
+}
+
 static void read_and_resolve(const uint8_t *bytes, size_t n_bytes, bool omegaconf) {
   nxc_arena *arena = nxc_arena_new();
   nxc_sink *sink = nxc_sink_new(arena);
@@ -45,7 +59,8 @@ static void read_and_resolve(const uint8_t *bytes, size_t n_bytes, bool omegacon
   nxc_document *document = nxc_document_read(arena, source, &reading, sink);
   nxc_resolution resolution = nxc_resolve(document, &resolving, sink);
   bool clean = document->complete && resolution.ok && nxc_sink_n_findings(sink) == 0;
-  assert(document->complete == (nxc_sink_count(sink, NXC_SEVERITY_ERROR) == 0) || !resolution.ok);
+  assert(document->complete || nxc_sink_count(sink, NXC_SEVERITY_ERROR) > 0);
+  assert(!document->complete || n_lost(sink) == 0 || !resolution.ok);
   const nxc_value *value = resolution.ok ? nxc_node_public_value(arena, document->root) : NULL;
   if (value) {
     nxc_buffer text = {.arena = arena};
