@@ -78,20 +78,6 @@ kernel void activation_grad(OPERANDS) {
 }
 #endif
 
-#ifdef IS_clamp
-kernel void clamp_values(OPERANDS) {
-  long i = RUN * (long)get_global_id(0), n = YN(0);
-  if (i < n) SET_Y0_RUN(i, n, clamp(X0_RUN(i, n), -(float)A_limit, (float)A_limit));
-}
-#endif
-
-#ifdef IS_clamp_grad
-kernel void clamp_grad(OPERANDS) {
-  long i = RUN * (long)get_global_id(0), n = YN(0);
-  if (i < n) SET_Y0_RUN(i, n, (fabs(X1_RUN(i, n)) > (float)A_limit) ? NONE : X0_RUN(i, n));
-}
-#endif
-
 /* The halves of a run of features; `*_moves`: 0 where a limit holds them. */
 typedef struct gate {
   float4 gate, up, gate_moves, up_moves;

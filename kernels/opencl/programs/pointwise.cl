@@ -16,6 +16,20 @@ kernel void vote(OPERANDS) {
 }
 #endif
 
+#ifdef IS_clamp
+kernel void clamp_value(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0)) SET_Y0(i, fabs(X0(i)) > (float)A_limit ? copysign((float)A_limit, X0(i)) : X0(i));
+}
+#endif
+
+#ifdef IS_clamp_grad
+kernel void clamp_grad(OPERANDS) {
+  long i = get_global_id(0);
+  if (i < YN(0)) SET_Y0(i, fabs(X1(i)) > (float)A_limit ? 0 : X0(i));
+}
+#endif
+
 #ifdef IS_bias_add
 kernel void bias_add(OPERANDS) {
   long i = get_global_id(0);
