@@ -72,12 +72,6 @@ static const char *known_misspelling(const nxc_dialect *dialect, const char *nam
   return NULL;
 }
 
-/* Alike but for - and _. */
-static bool same_folded(const char *a, const char *b) {
-  while (*a != '\0' && (*a == *b || (strchr("-_", *a) && *b != '\0' && strchr("-_", *b)))) a++, b++;
-  return *a == *b;
-}
-
 /* An option with the same last step in another section; in a section - and _ are as good. */
 static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *name, bool *alone) {
   const char *word = nxc_name_last(name), *found = NULL;
@@ -87,7 +81,7 @@ static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *na
     const nxc_option_row *row = &dialect->options[i];
     if (row->alias_of != NULL) continue;
     const char *last = nxc_name_last(row->name);
-    if (folds ? !same_folded(last, word) : strcmp(last, word) != 0) continue;
+    if (folds ? !nxc_same_folded(last, word) : strcmp(last, word) != 0) continue;
     if (found != NULL) *alone = false;
     else found = row->name;
   }
@@ -282,8 +276,8 @@ static bool is_misspelt(unknown_key *key) {
   if (!known) meant = nearest_beside(binding, key->name);
   if (meant.name == NULL) return false;
   nxc_foreign_word word = {0};
-  if (!known && strpbrk(key->name, "-_") != NULL && !same_folded(meant.name, key->name) &&
-      find_foreign(key, &word) && (word.here != NULL || same_folded(word.option, key->name))) {
+  if (!known && strpbrk(key->name, "-_") != NULL && !nxc_same_folded(meant.name, key->name) &&
+      find_foreign(key, &word) && (word.here != NULL || nxc_same_folded(word.option, key->name))) {
     key->section = report_foreign(binding, key->node, key->name, NXC_SEVERITY_ERROR, &word);
     return true;
   }

@@ -24,19 +24,14 @@ static bool same_letter(char a, char b) {
   return a == b || (a != '\0' && b != '\0' && strchr("-_", a) && strchr("-_", b));
 }
 
-static bool same_folded(const char *a, const char *b) {
+bool nxc_same_folded(const char *a, const char *b) {
   while (*a != '\0' && same_letter(*a, *b)) a++, b++;
   return *a == *b;
 }
 
-static const char *last_part(const char *name) {
-  const char *dot = strrchr(name, '.');
-  return dot ? dot + 1 : name;
-}
-
 /* Last steps without a joint (name, path, seed) mean something everywhere. */
 static bool is_telling(const char *name) {
-  return strpbrk(last_part(name), "-_") != NULL;
+  return strpbrk(nxc_name_last(name), "-_") != NULL;
 }
 
 static bool is_section(const nxc_dialect *dialect, const nxc_option_row *row) {
@@ -51,8 +46,8 @@ enum { LAST_STEPS, WHOLE_OPTION, WHOLE_NAMES };
 static const nxc_option_row *find_in(const nxc_dialect *dialect, const char *name, bool map, int alike) {
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
-    if (!same_folded(alike >= WHOLE_OPTION ? row->name : last_part(row->name),
-                     alike == WHOLE_NAMES ? name : last_part(name)))
+    if (!nxc_same_folded(alike >= WHOLE_OPTION ? row->name : nxc_name_last(row->name),
+                         alike == WHOLE_NAMES ? name : nxc_name_last(name)))
       continue;
     if (row->alias_of != NULL) row = nxc_option_find(dialect, row->alias_of);
     if (is_section(dialect, row) || !map) return row;
@@ -69,7 +64,7 @@ static const char *expression_for(const nxc_option_row *row, nxc_setting_id id) 
 
 /* How many letters two names have in common at the beginning, or the end, of their last steps. */
 static size_t likeness(const char *a, const char *b) {
-  a = last_part(a), b = last_part(b);
+  a = nxc_name_last(a), b = nxc_name_last(b);
   size_t first = 0, last = 0, n_a = strlen(a), n_b = strlen(b);
   while (first < n_a && same_letter(a[first], b[first])) first++;
   while (last < n_a && last < n_b && same_letter(a[n_a - last - 1], b[n_b - last - 1])) last++;
@@ -157,7 +152,8 @@ static const char *option_for(const nxc_dialect *dialect, const char *version, c
     bool here = expression && !row->alias_of && nxc_in_version(row->versions, row->n_versions, version);
     if (!here) continue;
     const meaning own = meaning_of(meant.id, &row->domain, expression);
-    bool namesake = same_kind(own.kind, meant.kind) && same_folded(last_part(row->name), last_part(foreign));
+    bool namesake =
+        same_kind(own.kind, meant.kind) && nxc_same_folded(nxc_name_last(row->name), nxc_name_last(foreign));
     if (!namesake && !(loosely ? say_it_otherwise : say_the_same)(own, meant)) continue;
     size_t like = likeness(row->name, foreign), known = best ? likeness(best, foreign) : 0;
     if (best == NULL || like > known || (like == known && strlen(row->name) < strlen(best))) best = row->name;

@@ -18,6 +18,8 @@ typedef struct nxc_foreign_word {
 /* "GPT-NeoX" of the dialect neox. NULL: it is no other system's. */
 const char *nxc_system_name(const char *dialect);
 
+/* Alike but for - and _. */
+bool nxc_same_folded(const char *a, const char *b);
 /* False when no other dialect knows it. `map`: the key holds a map, and so must the option. */
 bool nxc_foreign_word_find(const nxc_dialect *dialect, const char *version, const char *name, bool map,
                            nxc_foreign_word *word);
