@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum nxc_type {
   NXC_TYPE_INT,
@@ -36,10 +37,10 @@ typedef enum nxc_type {
 
 /* Bounds and words that a value is held to, of a setting or an option. */
 typedef struct nxc_domain {
-  nxc_type type;
+  nxc_type type : 8;
   bool nullable;
-  const char *const *values; /* of an enum */
-  size_t n_values;
+  uint16_t n_values;
+  const char *const *values;          /* of an enum */
   const nxc_value *min, *max, *above; /* NULL: none; `above` is exclusive */
 } nxc_domain;
 
@@ -86,21 +87,19 @@ typedef struct nxc_export_row {
   const char *name, *expression;
 } nxc_export_row;
 
+/* There are thousands of these: what counts has two bytes. */
 typedef struct nxc_option_row {
   const char *name; /* dotted; ends in ".*" for a free-form section */
-  size_t place;     /* among the rows of its file, which is the order that people write options in */
   nxc_domain domain;
   const nxc_value *initial;
   const nxc_assignment *sets;
-  size_t n_sets;
   const nxc_export_row *exports;
-  size_t n_exports;
-  nxc_status status;
-  nxc_changes changes; /* where the row does not say: SETTINGS where it sets some, else UNFOLLOWED */
-  const nxc_versioned *words_in; /* words of the domain that not all versions have */
-  size_t n_words_in;
+  const nxc_versioned *words_in;    /* words of the domain that not all versions have */
   const nxc_versioned *defaults_in; /* defaults of versions where it is not `initial` */
-  size_t n_defaults_in;
+  uint16_t n_sets, n_exports, n_words_in, n_defaults_in;
+  uint16_t place; /* among the rows of its file, which is the order that people write options in */
+  nxc_status status : 8;
+  nxc_changes changes : 8; /* where the row does not say: SETTINGS where it sets some, else UNFOLLOWED */
   NXC_OPTION_FIELDS(NXC_FIELD, )
 } nxc_option_row;
 
