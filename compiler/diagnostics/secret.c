@@ -8,24 +8,35 @@ enum { KEY_MAX = 64, GIVEN_KEY_MIN = 16 };
 
 /* -- keys ------------------------------------------------------------------------------------------------ */
 
-static bool ends_in(const char *key, size_t n_key, const char *ending) {
-  size_t n_ending = strlen(ending);
-  if (n_key < n_ending) return false;
-  for (size_t i = 0; i < n_ending; i++) {
-    int letter = tolower((unsigned char)key[n_key - n_ending + i]);
-    if ((letter == '-' ? '_' : letter) != ending[i]) return false;
+typedef struct ending {
+  const char *text;
+  size_t n_bytes;
+} ending;
+
+static bool ends_in(const char *key, size_t n_key, const ending *wanted) {
+  if (n_key < wanted->n_bytes) return false;
+  const char *last = key + n_key - wanted->n_bytes;
+  for (size_t i = 0; i < wanted->n_bytes; i++) {
+    int letter = tolower((unsigned char)last[i]);
+    if ((letter == '-' ? '_' : letter) != wanted->text[i]) return false;
   }
   return true;
 }
 
+#define ENDING(text)                                                                                         \
+  { text, sizeof text - 1 } /* every key of a file is held against all of them */
+
 bool nxc_key_is_secret(const char *key) {
-  static const char *const endings[] = {
-      "token",      "secret",        "password", "passwd",     "pwd",         "passphrase", "passcode",
-      "auth",       "authorization", "bearer",   "credential", "credentials", "api_key",    "apikey",
-      "secret_key", "access_key",    "private_key"};
+  static const ending endings[] = {
+      ENDING("token"),       ENDING("secret"),        ENDING("password"),   ENDING("passwd"),
+      ENDING("pwd"),         ENDING("passphrase"),    ENDING("passcode"),   ENDING("auth"),
+      ENDING("credential"),  ENDING("authorization"), ENDING("bearer"),     ENDING("credentials"),
+      ENDING("api_key"),     ENDING("apikey"),        ENDING("secret_key"), ENDING("access_key"),
+      ENDING("private_key"),
+  };
   size_t n_key = strlen(key);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-    if (ends_in(key, n_key, endings[i])) return true;
+    if (ends_in(key, n_key, &endings[i])) return true;
   return false;
 }
 
@@ -53,13 +64,13 @@ static size_t find_url_password(const char *text, size_t n_bytes) {
 /* What gives access stands in the query of a URL by these names too: ://host/path?name=value&signature=value
  */
 static bool is_secret_in_query(const char *name, size_t n_bytes) {
-  static const char *const names[] = {"sig", "signature", "key"};
+  static const ending names[] = {ENDING("sig"), ENDING("signature"), ENDING("key")};
   char key[KEY_MAX + 1];
   if (n_bytes > KEY_MAX) return false;
   memcpy(key, name, n_bytes);
   key[n_bytes] = '\0';
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (ends_in(key, n_bytes, names[i])) return true;
+    if (ends_in(key, n_bytes, &names[i])) return true;
   return nxc_key_is_secret(key);
 }
 

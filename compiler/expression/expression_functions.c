@@ -5,8 +5,6 @@
 #include "compiler/expression/expression_function.h"
 #include "compiler/expression/expression_ramp.h"
 
-#include <string.h>
-
 static const nxc_expression_function system_functions[] = {
     {"stage_cuts", 7, 7, false, nxc_call_stage_cuts, NULL},
     {"weighted_cuts", 4, 4, false, nxc_call_weighted_cuts, NULL},
@@ -26,6 +24,6 @@ const nxc_expression_function *nxc_expression_function_find(const char *name, si
                                              system_functions};
   for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
     for (const nxc_expression_function *row = tables[table]; row->name; row++)
-      if (strlen(row->name) == n_bytes && memcmp(row->name, name, n_bytes) == 0) return row;
+      if (nxc_expression_is_word(row->name, name, n_bytes)) return row;
   return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ typedef struct parser {
   unsigned depth;
   unsigned asking;  /* inside known(), given() or lacking() */
   unsigned minding; /* inside known() */
+  const char *ended; /* where no operator stood when last looked for: each level would look again */
   const char *error;
   size_t error_at;
 } parser;
@@ -57,14 +59,16 @@ static void skip_blanks(parser *p) {
 }
 
 static bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  static const bool words[UCHAR_MAX + 1] = {
+      ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['_'] = true, ['a' ... 'z'] = true};
+  return words[(unsigned char)c];
 }
 
 /* Bytes of the token when it stands at `at`, else 0; a token of letters must end where a word ends. */
 static size_t token_at(const char *at, const char *token) {
-  if (*at != *token) return 0;
-  size_t n_bytes = strlen(token);
-  if (strncmp(at, token, n_bytes) != 0) return 0;
+  size_t n_bytes = 0;
+  while (token[n_bytes] != '\0' && at[n_bytes] == token[n_bytes]) n_bytes++;
+  if (token[n_bytes] != '\0') return 0;
   return is_word(token[n_bytes - 1]) && (is_word(at[n_bytes]) || at[n_bytes] == '.') ? 0 : n_bytes;
 }
 
@@ -146,9 +150,9 @@ static node *parse_list(parser *p) {
 
 /* The functions that ask about names instead of taking their values; NXC_OP_CALL for all others. */
 static nxc_operation question_of(const char *name, size_t n_bytes) {
-  if (n_bytes == 5 && memcmp(name, "known", 5) == 0) return NXC_OP_KNOWN;
-  if (n_bytes == 5 && memcmp(name, "given", 5) == 0) return NXC_OP_GIVEN;
-  return n_bytes == 7 && memcmp(name, "lacking", 7) == 0 ? NXC_OP_LACKING : NXC_OP_CALL;
+  if (nxc_expression_is_word("known", name, n_bytes)) return NXC_OP_KNOWN;
+  if (nxc_expression_is_word("given", name, n_bytes)) return NXC_OP_GIVEN;
+  return nxc_expression_is_word("lacking", name, n_bytes) ? NXC_OP_LACKING : NXC_OP_CALL;
 }
 
 static node *parse_call(parser *p, const char *name, size_t n_bytes) {
@@ -183,8 +187,7 @@ static node *new_name(parser *p, nxc_name_kind kind, const char *path, size_t n_
   node *made = new_node(p, NXC_OP_NAME, 0, NULL);
   for (size_t i = 0; i < p->n_names; i++) {
     nxc_name *name = &p->names[i];
-    if (name->kind != kind || strncmp(name->path, path, n_bytes) != 0 || name->path[n_bytes] != '\0')
-      continue;
+    if (name->kind != kind || !nxc_expression_is_word(name->path, path, n_bytes)) continue;
     if (!p->asking) name->only_asked = false;
     if (p->minding) name->minded = true;
     made->name = i;
@@ -210,6 +213,27 @@ static size_t path_length(const char *at, bool option) {
   return n_bytes;
 }
 
+/* NULL where the word is none. */
+static node *parse_constant(parser *p, const char *word, size_t n_bytes) {
+  static const struct {
+    const char *word;
+    nxc_operation operation;
+    nxc_value literal;
+  } rows[] = {
+      {"true", NXC_OP_LITERAL, {.kind = NXC_BOOL, .boolean = true}},
+      {"false", NXC_OP_LITERAL, {.kind = NXC_BOOL}},
+      {"null", NXC_OP_LITERAL, {.kind = NXC_NULL}},
+      {"unknown", NXC_OP_UNKNOWN, {0}},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (!nxc_expression_is_word(rows[i].word, word, n_bytes)) continue;
+    node *made = new_node(p, rows[i].operation, 0, NULL);
+    made->literal = rows[i].literal;
+    return made;
+  }
+  return NULL;
+}
+
 static node *parse_word(parser *p) {
   bool option = *p->at == '@';
   if (option) p->at++;
@@ -217,11 +241,13 @@ static node *parse_word(parser *p) {
   size_t n_bytes = path_length(path, option);
   if (n_bytes == 0) return fail(p, "expected a value");
   p->at += n_bytes;
+  node *constant = option ? NULL : parse_constant(p, path, n_bytes);
+  if (constant != NULL) return constant;
   if (option && n_bytes > 3 && strncmp(path, "hf.", 3) == 0)
     return new_name(p, NXC_NAME_MODEL_CONFIG, path + 3, n_bytes - 3);
   if (option) return new_name(p, NXC_NAME_OPTION, path, n_bytes);
   if (take(p, "(")) return parse_call(p, path, n_bytes);
-  if (n_bytes == 5 && memcmp(path, "value", 5) == 0) return new_name(p, NXC_NAME_VALUE, path, n_bytes);
+  if (nxc_expression_is_word("value", path, n_bytes)) return new_name(p, NXC_NAME_VALUE, path, n_bytes);
   return new_name(p, NXC_NAME_SETTING, path, n_bytes);
 }
 
@@ -232,11 +258,6 @@ static node *parse_primary(parser *p) {
     return inner;
   }
   if (take(p, "[")) return parse_list(p);
-  if (take(p, "true")) return new_literal(p, (nxc_value){.kind = NXC_BOOL, .boolean = true});
-  if (take(p, "false")) return new_literal(p, (nxc_value){.kind = NXC_BOOL});
-  if (take(p, "null")) return new_literal(p, (nxc_value){.kind = NXC_NULL});
-  if (take(p, "unknown")) return new_node(p, NXC_OP_UNKNOWN, 0, NULL);
-  skip_blanks(p);
   if (isdigit((unsigned char)*p->at) || (*p->at == '.' && isdigit((unsigned char)p->at[1])))
     return parse_number(p);
   if (*p->at == '\'' || *p->at == '"') return parse_text(p);
@@ -269,7 +290,7 @@ static node *parse_power(parser *p) {
 /* The operator that stands here, where it is of this level or a stronger one. */
 static const binary_row *take_binary(parser *p, unsigned level) {
   skip_blanks(p);
-  if (p->at[0] == '*' && p->at[1] == '*') return NULL;
+  if (p->at == p->ended || (p->at[0] == '*' && p->at[1] == '*')) return NULL;
   for (size_t i = 0; i < sizeof binary_rows / sizeof *binary_rows; i++) {
     size_t n_bytes = token_at(p->at, binary_rows[i].token);
     if (n_bytes == 0) continue;
@@ -277,6 +298,7 @@ static const binary_row *take_binary(parser *p, unsigned level) {
     p->at += n_bytes;
     return &binary_rows[i];
   }
+  p->ended = p->at;
   return NULL;
 }
 

@@ -8,6 +8,8 @@
 
 #include "compiler/expression/expression.h"
 
+#include <string.h>
+
 typedef enum nxc_operation {
   NXC_OP_LITERAL,
   NXC_OP_UNKNOWN,
@@ -55,6 +57,11 @@ struct nxc_expression_node {
     };
   };
 };
+
+/* Whether the first n_bytes > 0 of a text are this word and no more of it is missing. */
+static inline bool nxc_expression_is_word(const char *word, const char *text, size_t n_bytes) {
+  return *word == *text && strncmp(word, text, n_bytes) == 0 && word[n_bytes] == '\0';
+}
 
 /* Where an evaluation allocates and what went wrong in it; error is set once and stays. */
 typedef struct nxc_evaluation {

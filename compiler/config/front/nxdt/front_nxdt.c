@@ -85,9 +85,9 @@ static bool counts(nxc_binding *binding, const nxc_node *node) {
 
 static void check_key(nxc_binding *binding, const nxc_node *node, const char *path) {
   for (size_t i = 0; i < sizeof sought / sizeof *sought; i++) {
+    if (strcmp(node->key, sought[i].key) != 0 || !counts(binding, node)) continue;
     const char *top = nxc_arena_strndup(binding->arena, path, strcspn(path, "."));
-    bool home = nxc_nearest(top, &sought[i].section, 1) != NULL; /* a misspelt section is said elsewhere */
-    if (strcmp(node->key, sought[i].key) != 0 || home || !counts(binding, node)) continue;
+    if (nxc_nearest(top, &sought[i].section, 1) != NULL) continue; /* a misspelt section is said elsewhere */
     nxc_report(binding->sink, "NX2902", NXC_SEVERITY_WARNING, nxc_node_span(node),
                "give this key another name",
                "NxDT looks for %s in the whole file, and may take %s for the one of %s", node->key, path,
