@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/compilation.h"
 
+#include "compiler/config/binding/dialect_detect.h"
 #include "compiler/config/command_line.h"
 #include "compiler/config/front/override.h"
 #include "compiler/config/front/shell/script.h"

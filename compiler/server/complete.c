@@ -74,10 +74,9 @@ static const nxc_dialect *dialect_of(const nxc_analysis *analysis) {
     if (nxc_front_find(analysis->judged.arena, dialect->name, &version) == NULL) continue;
     for (const char *at = analysis->open->text; at != NULL; at = strchr(at, '\n')) {
       at += *at == '\n';
-      size_t first;
       const char *key = indent_of(at) == 0 ? key_of(analysis->judged.arena, at) : NULL;
-      n_known += key != NULL &&
-                 (nxc_option_find(dialect, key) != NULL || nxc_dialect_section(dialect, key, &first) > first);
+      n_known +=
+          key != NULL && (nxc_option_find(dialect, key) != NULL || nxc_dialect_has_section(dialect, key));
     }
     if (n_known > n_best) best = dialect, n_best = n_known;
   }

@@ -85,15 +85,6 @@ typedef struct nxc_binding {
   const nxc_bound *current; /* what `value` means in the expression that is evaluated */
 } nxc_binding;
 
-/* Whether anything hints at a dialect that keys tell: at least half of the document's keys are its, and not
- * names that any program has alone; of what cannot be read to its end, whether a line begins with such a key.
- */
-bool nxc_dialect_hinted(const nxc_document *document, bool (*told_by_keys)(const char *dialect));
-/* The dialect, among those that keys tell, whose options the document has and the others lack. NULL
- * (reported, naming --dialect) on a tie. */
-const nxc_dialect *nxc_dialect_detect(const nxc_document *document, bool (*told_by_keys)(const char *dialect),
-                                      nxc_sink *sink);
-
 /* Whether whoever gives the section of the option gives the option, in the same text: an entry of a list is
  * never completed by another text, and where sections are whole, neither are they. */
 bool nxc_option_is_demanded(nxc_arena *arena, const nxc_option_row *row, bool whole_sections);
@@ -161,6 +152,7 @@ const nxc_value *nxc_binding_invert(nxc_binding *binding, const char *expression
 bool nxc_section_is_open(const char *const *strict_sections, const char *name);
 /* Options of a dialect whose names start with `section` and a dot: [*first, return value). */
 size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size_t *first);
+bool nxc_dialect_has_section(const nxc_dialect *dialect, const char *name);
 /* The dotted name of a key of a section; "" is the top. */
 const char *nxc_name_below(nxc_arena *arena, const char *section, const char *key);
 /* What stands behind the last dot. */

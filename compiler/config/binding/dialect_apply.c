@@ -98,8 +98,7 @@ static bool refuse_entries(nxc_binding *binding, const nxc_bound *bound) {
 
 /* What a section holds is judged key by key. */
 static bool is_section_row(const nxc_binding *binding, const nxc_option_row *row) {
-  size_t first;
-  return row->domain.type == NXC_TYPE_MAP && nxc_dialect_section(binding->dialect, row->name, &first) > first;
+  return row->domain.type == NXC_TYPE_MAP && nxc_dialect_has_section(binding->dialect, row->name);
 }
 
 static void judge_status(nxc_binding *binding, nxc_bound *bound) {

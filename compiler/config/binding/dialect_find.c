@@ -31,6 +31,11 @@ size_t nxc_dialect_section(const nxc_dialect *dialect, const char *section, size
   return low;
 }
 
+bool nxc_dialect_has_section(const nxc_dialect *dialect, const char *name) {
+  size_t first;
+  return nxc_dialect_section(dialect, name, &first) > first;
+}
+
 const char *nxc_name_below(nxc_arena *arena, const char *section, const char *key) {
   size_t n_section = strlen(section), n_key = strlen(key);
   if (n_section == 0) return key;

@@ -35,9 +35,8 @@ static bool is_telling(const char *name) {
 }
 
 static bool is_section(const nxc_dialect *dialect, const nxc_option_row *row) {
-  size_t first;
   return row->domain.type == NXC_TYPE_MAP || row->domain.type == NXC_TYPE_ANY ||
-         nxc_dialect_section(dialect, row->name, &first) > first;
+         nxc_dialect_has_section(dialect, row->name);
 }
 
 /* How much of two names must be the same: all, all of the option's, the last step of each. */
@@ -201,12 +200,6 @@ static const char *otherwise_here(const nxc_option_row *row, const nxc_dialect *
   return option_for(dialect, version, row->name, meant, true);
 }
 
-/* A section that has no row of its own. */
-static bool is_bare_section(const nxc_dialect *other, const char *name) {
-  size_t first;
-  return nxc_dialect_section(other, name, &first) > first;
-}
-
 bool nxc_foreign_word_find(const nxc_dialect *dialect, const char *version, const char *name, bool map,
                            nxc_foreign_word *word) {
   if (is_word_of_nx(dialect, version, name, map, word)) return true;
@@ -217,7 +210,7 @@ bool nxc_foreign_word_find(const nxc_dialect *dialect, const char *version, cons
       if (other == NULL || other == dialect) continue;
       const nxc_option_row *row = find_in(other, name, map, alike);
       const char *here = row ? name_here(other, row, dialect, version, map) : NULL;
-      bool known = row != NULL || (map && is_bare_section(other, name));
+      bool known = row != NULL || (map && nxc_dialect_has_section(other, name));
       if (known && (!found || here != NULL))
         *word = (nxc_foreign_word){systems[i].system, row ? row->name : name, here,
                                    here ? NULL : otherwise_here(row, dialect, version)};
