@@ -124,13 +124,9 @@ static const command commands[] = {
     {"split", nxd_command_split},     {"merge-adapter", nxd_command_adapter},
 };
 
-/* What was printed must have arrived. */
 static int finish(int status) {
   if (status != STATUS_DONE) nxd_stop_die();
-  errno = 0;
-  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-  if (errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1)
-    errno = EIO; /* it was lost before: why, is asked anew */
+  if (nx_streams_arrived()) return status;
   fprintf(stderr, "nxdata: cannot write to standard output: %s\n", strerror(errno));
   return STATUS_DAMAGED;
 }

@@ -391,12 +391,8 @@ static int run_together(request *asked, char **argv) {
   return status;
 }
 
-/* What was printed must have arrived. */
 static int finish(int status) {
-  errno = 0;
-  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-  if (errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1)
-    errno = EIO; /* it was lost before: why, is asked anew */
+  if (nx_streams_arrived()) return status;
   nxr_print(stderr, "nxrun: cannot write to standard output: %s\n", strerror(errno));
   return NXR_EXIT_FAILED;
 }

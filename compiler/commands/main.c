@@ -5,6 +5,7 @@
 #include "compiler/diagnostics/nearest.h"
 #include "schema/streams.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -70,10 +71,9 @@ static int refuse_command(const char *word) {
 
 /* What was printed must have arrived: a report that is cut short would pass for a whole one. */
 static int finish(const char *command, int status) {
-  bool lost = ferror(stdout) != 0;
-  lost |= fflush(stdout) != 0;
-  if (!lost) return status;
-  fprintf(stderr, "nxcfg %s: cannot write all of its output to standard output\n", command);
+  if (nx_streams_arrived()) return status;
+  fprintf(stderr, "nxcfg %s: cannot write all of its output to standard output: %s\n", command,
+          strerror(errno));
   return status > NXC_EXIT_USAGE ? status : NXC_EXIT_USAGE;
 }
 

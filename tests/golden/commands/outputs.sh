@@ -133,7 +133,7 @@ if [ -c /dev/full ]; then
     "convert $file --to nx" "show $work/plan --ops"; do
     # shellcheck disable=SC2086
     "$nxcfg" $words >/dev/full 2>"$work/message"
-    [ $? = 2 ] && grep -q "cannot write all of its output" "$work/message"
+    [ $? = 2 ] && grep -q "cannot write all of its output .*: No space left on device" "$work/message"
     result "${words%% *} notices a full disk" $?
   done
 fi
