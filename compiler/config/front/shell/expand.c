@@ -34,9 +34,19 @@ void nxc_shell_put(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *text,
   fields->open = fields->open || quoted || text->n_bytes > 0;
 }
 
+/* A placeholder is one word, as what is written there will be; its bytes, 0: none. */
+static size_t put_left_open(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *text, size_t at) {
+  size_t n = fields->draft.n_bytes == 0 ? nxc_text_placeholder(text, at) : nxc_text_in_angles(text, at);
+  for (size_t i = at; i < at + n; i++)
+    nxc_text_put(s->arena, &fields->draft, text->bytes[i], text->origins[i], NXC_MARK_UNKNOWN);
+  fields->open = fields->open || n > 0;
+  return n;
+}
+
 void nxc_shell_put_divided(nxc_shell *s, nxc_shell_fields *fields, const nxc_text *text, bool listed) {
   const char *ifs = nxc_shell_ifs(s);
   bool hard = false; /* a sign that is no blank has ended a field, and divides no more */
+  size_t n_open;
   if (!nxc_shell_spend(s, text->n_bytes, text->n_bytes ? text->origins[0] : 0)) return;
   for (size_t i = 0; i < text->n_bytes; i++) {
     char c = text->bytes[i];
@@ -44,7 +54,10 @@ void nxc_shell_put_divided(nxc_shell *s, nxc_shell_fields *fields, const nxc_tex
     bool whole = (marks & NXC_MARK_UNKNOWN) && !(marks & NXC_MARK_MAYBE);
     bool divides = c != '\0' && !whole && strchr(ifs, c) != NULL && !(listed && (marks & NXC_MARK_MAYBE));
     bool blank = divides && strchr(" \t\n\r", c) != NULL;
-    if (!divides) {
+    if (!divides && (n_open = put_left_open(s, fields, text, i)) > 0) {
+      i += n_open - 1;
+      hard = false;
+    } else if (!divides) {
       if ((marks & NXC_MARK_UNKNOWN) && !listed) marks |= NXC_MARK_MANY;
       nxc_text_put(s->arena, &fields->draft, c, text->origins[i], marks);
       fields->open = true;

@@ -82,6 +82,8 @@ bool nxc_shell_parse_enter(nxc_shell_parser *p);
 bool nxc_shell_is_name(char c);
 bool nxc_shell_is_blank(char c);
 bool nxc_shell_ends_word(char c);
+/* Up to the end of a word, behind what it has already. */
+void nxc_shell_parse_rest(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_end end);
 nxc_shell_word nxc_shell_parse_word(nxc_shell_parser *p, nxc_shell_end end);
 /* As between double quotes, up to `end`: quotes are bytes where `here`. */
 void nxc_shell_parse_quoted(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_end end, bool here);

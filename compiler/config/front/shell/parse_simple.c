@@ -90,16 +90,12 @@ static void parse_array(nxc_shell_parser *p, nxc_shell_assignment *to) {
   p->at++;
 }
 
-/* <path of the data> up to the end of the line, which is to be filled in before bash can read it: its bytes;
- * 0: none. */
+/* X=<path of the data> up to the end of the line: its bytes; 0: none. */
 static size_t placeholder(const nxc_shell_parser *p) {
-  size_t n = 1;
-  if (nxc_shell_peek(p, 0) != '<' || !isalpha((unsigned char)nxc_shell_peek(p, 1))) return 0;
-  while (p->at + n < p->text.n_bytes && strchr("<>\n|;&", nxc_shell_peek(p, n)) == NULL) n++;
-  if (nxc_shell_peek(p, n++) != '>') return 0;
-  size_t end = n;
-  while (nxc_shell_peek(p, end) == ' ' || nxc_shell_peek(p, end) == '\t') end++;
-  return nxc_shell_peek(p, end) == '\n' || p->at + end >= p->text.n_bytes ? n : 0;
+  size_t n = nxc_text_in_angles(&p->text, p->at), end = n;
+  while (nxc_shell_is_blank(nxc_shell_peek(p, end)) && nxc_shell_peek(p, end) != '\n') end++;
+  bool comment = end > n && nxc_shell_peek(p, end) == '#';
+  return comment || nxc_shell_peek(p, end) == '\n' || p->at + end >= p->text.n_bytes ? n : 0;
 }
 
 static void put_placeholder(nxc_shell_parser *p, nxc_shell_word *word, size_t n_bytes) {
@@ -169,12 +165,26 @@ static void parse_piece(nxc_shell_parser *p, nxc_shell_command *command) {
   }
 }
 
+/* --save <path of checkpoints>/first: no file to read from, and what is between the angles is no word. */
+static bool parse_left_open(nxc_shell_parser *p, nxc_shell_command *command) {
+  size_t n = command->n_words > 0 ? nxc_text_in_angles(&p->text, p->at) : 0;
+  const nxc_shell_word *last = n > 0 ? &command->words[command->n_words - 1] : NULL;
+  bool option = last != NULL && last->n_parts > 0 && last->parts[0].text.n_bytes > 0 &&
+                last->parts[0].text.bytes[0] == '-';
+  if (n == 0 || (!option && memchr(p->text.bytes + p->at, ' ', n) == NULL)) return false;
+  nxc_shell_word word = {0};
+  put_placeholder(p, &word, n);
+  nxc_shell_parse_rest(p, &word, NXC_END_BLANK);
+  nxc_shell_add_word(p, command, word);
+  return true;
+}
+
 nxc_shell_command *nxc_shell_parse_simple(nxc_shell_parser *p) {
   nxc_shell_command *command = nxc_shell_new_command(p, NXC_COMMAND_SIMPLE, p->at);
   while (p->problem == NULL) {
     nxc_shell_skip_blanks(p, false);
     if (p->at >= p->text.n_bytes || nxc_shell_peek(p, 0) == '\n') break;
-    if (nxc_shell_parse_redirect(p, command)) continue;
+    if (parse_left_open(p, command) || nxc_shell_parse_redirect(p, command)) continue;
     char c = nxc_shell_peek(p, 0);
     bool process = (c == '<' || c == '>') && nxc_shell_peek(p, 1) == '(';
     if ((c == '(' || c == ')') && p->bare_options && is_options(command)) put_sign(p, command);

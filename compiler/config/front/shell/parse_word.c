@@ -173,21 +173,25 @@ static void parse_double(nxc_shell_parser *p, nxc_shell_word *word) {
   word->n_parts--;
 }
 
-nxc_shell_word nxc_shell_parse_word(nxc_shell_parser *p, nxc_shell_end end) {
-  nxc_shell_word word = {.at = nxc_shell_origin(p, p->at)};
+void nxc_shell_parse_rest(nxc_shell_parser *p, nxc_shell_word *word, nxc_shell_end end) {
   while (p->problem == NULL && !at_end(p, end)) {
     char c = nxc_shell_peek(p, 0), next = nxc_shell_peek(p, 1);
     size_t n_continued = continuation_bytes(p);
     if (n_continued > 0) {
       p->at += n_continued;
-    } else if (c == '\'') parse_single(p, &word);
-    else if (c == '"') parse_double(p, &word);
+    } else if (c == '\'') parse_single(p, word);
+    else if (c == '"') parse_double(p, word);
     else if (c == '\\' && p->at + 1 < p->text.n_bytes && next != '\r')
-      nxc_shell_put_literal(p, &word, true, p->at + 1), p->at += 2;
-    else if (c == '$') parse_dollar(p, &word, false);
-    else if (c == '`') parse_backquotes(p, &word, false);
-    else nxc_shell_put_literal(p, &word, false, p->at++);
+      nxc_shell_put_literal(p, word, true, p->at + 1), p->at += 2;
+    else if (c == '$') parse_dollar(p, word, false);
+    else if (c == '`') parse_backquotes(p, word, false);
+    else nxc_shell_put_literal(p, word, false, p->at++);
   }
+}
+
+nxc_shell_word nxc_shell_parse_word(nxc_shell_parser *p, nxc_shell_end end) {
+  nxc_shell_word word = {.at = nxc_shell_origin(p, p->at)};
+  nxc_shell_parse_rest(p, &word, end);
   if (end == NXC_END_BLANK && word.n_parts == 0 &&
       (nxc_shell_peek(p, 0) == '<' || nxc_shell_peek(p, 0) == '>') && nxc_shell_peek(p, 1) == '(') {
     size_t start = p->at++;

@@ -42,5 +42,9 @@ bool nxc_text_any(const nxc_text *text, unsigned char marks);
 bool nxc_text_all(const nxc_text *text, unsigned char marks);
 bool nxc_text_equal(const nxc_text *a, const nxc_text *b);
 bool nxc_text_is(const nxc_text *text, const char *what);
+/* What is to be filled in before bash can read it, as its bytes; 0: none begins here. <path of the data>, and
+ * where a field begins also `your data path`. */
+size_t nxc_text_in_angles(const nxc_text *text, size_t at);
+size_t nxc_text_placeholder(const nxc_text *text, size_t at);
 
 #endif
