@@ -203,6 +203,9 @@ def megatron_cases(megatron):
         yield ("megatron", common + ["lr-decay-style=WSD", f"lr-wsd-decay-style={style}", f"train-iters={N}",
                                      "lr-warmup-iters=5", "lr-wsd-decay-iters=17", "lr-decay-iters=46"],
                of_megatron(megatron, "WSD", 8, 40, 8 * 46, wsd=17 * 8, wsd_style=style))
+    yield ("megatron", common + ["lr-decay-style=WSD", f"train-iters={N}", "lr-warmup-iters=5", "lr-wsd-decay-iters=0",
+                                 "lr-decay-iters=46"],
+           of_megatron(megatron, "WSD", 8, 40, 8 * 46, wsd=0))
 
 
 def neox_cases(neox):
