@@ -164,18 +164,19 @@ bool nxc_relative_is_marked(const nxc_relative *relative, const char *option, co
   return is_marked(relative, &own, option, word);
 }
 
-/* How many of them it has and the system has not; 0: none tells of it. */
-static size_t count_own(const nxc_relative *relative, const nxc_relative_given *given, size_t n_given) {
+/* How well it tells a file: by the options that both have and the system has not, and where those are as many
+ * as another's, by a mark. A mark of another may be an option of its own that the other has too. */
+static size_t fit_of(const nxc_relative *relative, const nxc_relative_given *given, size_t n_given) {
   own_signs own;
   size_t n = 0;
-  bool marked = false;
+  bool any = false;
   signs_find(relative, &own);
-  for (size_t i = 0; i < n_given && !marked; i++)
-    marked = is_marked(relative, &own, given[i].option, given[i].word);
-  for (size_t i = 0; i < n_given && marked; i++)
-    n += is_marked(relative, &own, given[i].option, given[i].word) ||
-         nxc_relative_has(relative, given[i].option);
-  return n;
+  for (size_t i = 0; i < n_given; i++) {
+    bool marked = is_marked(relative, &own, given[i].option, given[i].word);
+    any = any || marked;
+    n += marked || (!given[i].of_system && nxc_relative_has(relative, given[i].option));
+  }
+  return 2 * n + any;
 }
 
 /* Options that may be marks, by their hashes: most files have thousands of others, or none. */
@@ -216,7 +217,7 @@ const nxc_relative *nxc_relative_of_options(const char *system, const nxc_relati
   if (!is_any_marked(system, given, n_given)) return NULL;
   size_t most = 0;
   for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++) {
-    size_t n = strcmp(relatives[i].system, system) == 0 ? count_own(&relatives[i], given, n_given) : 0;
+    size_t n = strcmp(relatives[i].system, system) == 0 ? fit_of(&relatives[i], given, n_given) : 0;
     if (n > most) found = &relatives[i];
     if (n > most) most = n;
   }

@@ -33,12 +33,14 @@ typedef struct nxc_relative_meaning {
 typedef struct nxc_relative_given {
   const char *option;
   const char *word; /* "": no word */
+  bool of_system;   /* which has it too */
 } nxc_relative_given;
 
 /* Whether this option is a mark of it, or this word of an option of both. */
 bool nxc_relative_is_marked(const nxc_relative *relative, const char *option, const char *word);
-/* For which code these options are: of those that one of them marks the one that has most of the rest, and of
- * several the first, as codes have taken options of each other over. NULL: for none of them. */
+/* For which code these options are, where one of them marks any: the one that has most of those that the
+ * system has not, of several one that is marked, and of those the first, as codes have taken options of each
+ * other over. NULL: for none of them. */
 const nxc_relative *nxc_relative_of_options(const char *system, const nxc_relative_given *given,
                                             size_t n_given);
 /* Whether an option of both takes several words there. */

@@ -55,7 +55,7 @@ const nxc_relative *nxc_past_system(nxc_arena *arena, const nxc_dialect *dialect
 
 static nxc_relative_given given_by(const nxc_node *node) {
   bool word = node->kind == NXC_NODE_SCALAR && node->value.kind == NXC_STRING;
-  return (nxc_relative_given){node->key ? node->key : "", word ? node->value.text : ""};
+  return (nxc_relative_given){.option = node->key ? node->key : "", .word = word ? node->value.text : ""};
 }
 
 static bool marks(const nxc_relative *relative, const nxc_node *node) {
@@ -67,7 +67,10 @@ const nxc_relative *nxc_relative_of(nxc_arena *arena, const nxc_dialect *dialect
                                     const nxc_document *document) {
   const nxc_node *root = document->root;
   nxc_relative_given *given = nxc_arena_array(arena, root->n_children, sizeof *given);
-  for (size_t i = 0; i < root->n_children; i++) given[i] = given_by(root->children[i]);
+  for (size_t i = 0; i < root->n_children; i++) {
+    given[i] = given_by(root->children[i]);
+    given[i].of_system = nxc_option_find(dialect, given[i].option) != NULL;
+  }
   return nxc_relative_of_options(dialect->name, given, root->n_children);
 }
 

@@ -340,7 +340,7 @@ const nxc_relative *nxc_arguments_relative(const nxc_arguments *to, const nxc_la
     const char *text = words->items[i].text;
     if (strncmp(text, "--", 2) != 0) continue;
     const char *name = nxc_arena_strndup(to->arena, text + 2, strcspn(text + 2, "="));
-    given[n++] = (nxc_relative_given){name, ""};
+    given[n++] = (nxc_relative_given){name, "", nxc_option_find(to->dialect, name) != NULL};
   }
   return nxc_relative_of_options(to->dialect->name, given, n);
 }
