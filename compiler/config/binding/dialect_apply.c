@@ -159,7 +159,9 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
   bool relative = binding->relative != NULL && misfit->verdict.misfit == NXC_NOT_A_WORD &&
                   !misfit->verdict.certain; /* it may have words of its own */
   bool bounds = misfit->verdict.misfit == NXC_OUT_OF_BOUNDS; /* which only what reads the value may check */
-  bool unseen = relative || (misfit->bound->inactive && (bounds || !binding->checks_all));
+  bool other = binding->program != NULL && binding->program->use == NXC_PROGRAM_SHARES; /* or nothing does */
+  bool unseen =
+      relative || (bounds && other) || (misfit->bound->inactive && (bounds || !binding->checks_all));
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
   const nxc_node *node = misfit->bound->node;
   const char *fix = nxc_misfit_fix(&misfit->verdict);
