@@ -112,6 +112,20 @@ static int compare_lines(const void *a, const void *b) {
   return (left < right) - (left > right);
 }
 
+/* What grows replaces the activations layer by layer, so that most is needed before the pass back, or after
+ * it. */
+static void leave_out_grown(nxc_own_memory *m) {
+  double going = 0;
+  for (size_t i = 0; i < m->n_lines; i++)
+    if (m->lines[i].row->part == NXC_PART_ACTIVATIONS) going += m->lines[i].bytes;
+  for (size_t i = 0; i < m->n_lines; i++) {
+    if (m->lines[i].row->keep != NXC_KEEP_GROWING) continue;
+    double replaces = fmin(going, m->lines[i].bytes);
+    m->lines[i].bytes -= replaces;
+    going -= replaces;
+  }
+}
+
 static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, const nxc_training *training,
                                nxc_arena *arena) {
   static const nxc_system_row again = {
@@ -138,6 +152,7 @@ static nxc_own_memory of_stage(const nxc_system *system, const nxc_sizes *z, con
     m.lines[m.n_lines++] = (nxc_memory_line){&moving, on_the_way(kept, n_kept, z, at_most, away - stays)};
     if (stays > 0) m.lines[m.n_lines++] = (nxc_memory_line){&staying, stays * z->in_flight};
   }
+  if (z->micro_batches == 1) leave_out_grown(&m);
   for (size_t i = 0; i < m.n_lines; i++) {
     m.parts[m.lines[i].row->part] += m.lines[i].bytes;
     m.total += m.lines[i].bytes;

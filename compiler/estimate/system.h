@@ -19,6 +19,8 @@ typedef enum nxc_keep {
   NXC_KEEP_INPUT,     /* of each layer that is computed again, and micro-batch in flight */
   NXC_KEEP_BATCH,     /* of the stage, and micro-batch in flight */
   NXC_KEEP_TRANSIENT, /* for a moment: of these only the largest counts */
+  NXC_KEEP_GROWING,   /* of the stage, as its activations go, in a step of one micro-batch that begins without
+                       */
   NXC_N_KEEPS
 } nxc_keep;
 

@@ -19,7 +19,8 @@ static void read_states(const nxc_settings *s, nxc_sizes *z) {
   z->states = nx_optimizer_keeps(name, 2); /* of one that nobody knows, as Adam */
   z->matrix_states = z->states;
   const nx_optimizer_row *rule = nx_optimizer_find(name);
-  z->eight_bits = rule != NULL && rule->op == NX_OP_adamw_8bit;
+  bool eight_bits = rule != NULL && rule->op == NX_OP_adamw_8bit;
+  if (eight_bits) z->state_bytes = 1 + 4.0 / 256; /* with a scale in fp32 for each 256 of them */
   /* Muon is for the matrices of layers; embeddings and norms have AdamW. */
   if (rule == NULL || rule->kind != NX_MATRIX) return;
   z->factors = nx_optimizer_n_same(rule) < nx_optimizer_n_states(rule);

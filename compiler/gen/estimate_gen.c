@@ -18,8 +18,8 @@ static const char *const sizes[] = {
 #undef SIZE
 };
 
-static const char *const keeps[] = {"stage", "layer", "dense",     "mixture",
-                                    "input", "batch", "transient", NULL};
+static const char *const keeps[] = {"stage", "layer",     "dense",   "mixture", "input",
+                                    "batch", "transient", "growing", NULL};
 static const char *const parts[] = {"parameters", "gradients", "optimizer", "activations", "buffers", NULL};
 
 static unsigned n_complaints;

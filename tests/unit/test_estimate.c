@@ -21,6 +21,10 @@ static const state_case states[] = {
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=0", 2, 4, 12},
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=1", 2, 4, 12.0 / 8},
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=1 optimizer.name=lion", 2, 4, 8.0 / 8},
+    /* moments of 8 bits, of which 256 have a scale in fp32 */
+    {"neox", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.eight_bits=true", 2, 2 + 4,
+     4 + 2 + 8.0 / 256},
+    {"nx", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.eight_bits=true", 2, 4, 4 + 2 + 8.0 / 256},
     /* rules that other settings choose have states of their own */
     {"neox", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.amsgrad=true", 2, 2 + 4, 16},
     {"megatron", MODEL "mesh.world=8 optimizer.zero_stage=0 optimizer.name=sgd", 2, 4, 4},
@@ -163,6 +167,17 @@ static void test_undivided(void **unused) {
   double logits = 2048.0 * 50304, activations = all.parts[NXC_PART_ACTIVATIONS];
   near_to("logits", first_stage(&whole).parts[NXC_PART_ACTIVATIONS] - activations, 3.0 / 4 * 10 * logits,
           1e-6);
+  /* made operator by operator the loss has the gradient of its logarithm beside both */
+  estimate apart = estimate_of("xorl", FOUR "kernels.separate=[loss]");
+  near_to("apart", first_stage(&apart).parts[NXC_PART_ACTIVATIONS] - activations, 4 * logits / 4, 1e-6);
+  estimate deepspeed = estimate_of("neox", FOUR),
+           gathered = estimate_of("neox", FOUR "tensor.undivided=[logits]");
+  double gathers = first_stage(&gathered).parts[NXC_PART_ACTIVATIONS] -
+                   first_stage(&deepspeed).parts[NXC_PART_ACTIVATIONS];
+  near_to("of DeepSpeed", gathers, (14 - 6.0 / 4) * logits, 1e-6);
+  program_end(&apart.c);
+  program_end(&deepspeed.c);
+  program_end(&gathered.c);
   near_to("in bf16", activations - first_stage(&narrow).parts[NXC_PART_ACTIVATIONS], 4 * logits / 4, 1e-6);
   double more = first_stage(&table).parts[NXC_PART_OPTIMIZER] - all.parts[NXC_PART_OPTIMIZER];
   near_to("moments of the table", more, 3.0 / 4 * 8 * 50304 * 2048, 1e-6);
@@ -185,6 +200,33 @@ static void test_reduced_once(void **unused) {
   program_end(&whole.c);
   program_end(&once.c);
   program_end(&one.c);
+}
+
+/* A step of FSDP2 begins without gradients: those of its only micro-batch come as activations go, whichever
+ * are more; DeepSpeed's stay in their buffers. */
+static void test_growing(void **unused) {
+  (void)unused;
+#define EIGHT MODEL "mesh.world=8 optimizer.zero_stage=3 batch.global="
+#define LITTLE                                                                                               \
+  MODEL "mesh.world=2 model.sequence=8 recompute.granularity=full optimizer.zero_stage=3 batch.global="
+  static const struct {
+    const char *system, *one, *many;
+    double grows; /* 1: nothing is left of the gradients beside the activations */
+  } cases[] = {{"xorl", EIGHT "8", EIGHT "64", 1},
+               {"nx", EIGHT "8", EIGHT "64", 1},
+               {"xorl", LITTLE "2", LITTLE "16", 0},
+               {"neox", EIGHT "8", EIGHT "64", -1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    estimate one = estimate_of(cases[i].system, cases[i].one),
+             many = estimate_of(cases[i].system, cases[i].many);
+    nxc_own_memory begins = first_stage(&one), keeps = first_stage(&many);
+    double divided = 4 * parameters / one.sizes.world, activations = keeps.parts[NXC_PART_ACTIVATIONS];
+    assert_true(cases[i].grows < 0 || (divided < activations) == (cases[i].grows > 0));
+    near_to(cases[i].one, keeps.total - begins.total, cases[i].grows < 0 ? 0 : fmin(divided, activations),
+            1e-3);
+    program_end(&one.c);
+    program_end(&many.c);
+  }
 }
 
 /* Of seven products of a layer query, value, the first of the network's first two and its last are kept, and
@@ -333,13 +375,21 @@ static void test_latent(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_state),           cmocka_unit_test(test_fsdp),
-      cmocka_unit_test(test_adapters),        cmocka_unit_test(test_quantized),
-      cmocka_unit_test(test_chunks),          cmocka_unit_test(test_undivided),
-      cmocka_unit_test(test_second_products), cmocka_unit_test(test_reduced_once),
-      cmocka_unit_test(test_separate),        cmocka_unit_test(test_offload),
-      cmocka_unit_test(test_narrow_inputs),   cmocka_unit_test(test_kept_for_adapters),
-      cmocka_unit_test(test_rows_of_experts), cmocka_unit_test(test_latent),
+      cmocka_unit_test(test_state),
+      cmocka_unit_test(test_fsdp),
+      cmocka_unit_test(test_adapters),
+      cmocka_unit_test(test_quantized),
+      cmocka_unit_test(test_chunks),
+      cmocka_unit_test(test_undivided),
+      cmocka_unit_test(test_second_products),
+      cmocka_unit_test(test_reduced_once),
+      cmocka_unit_test(test_growing),
+      cmocka_unit_test(test_separate),
+      cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_narrow_inputs),
+      cmocka_unit_test(test_kept_for_adapters),
+      cmocka_unit_test(test_rows_of_experts),
+      cmocka_unit_test(test_latent),
       cmocka_unit_test(test_normalized),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
