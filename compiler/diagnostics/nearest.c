@@ -47,6 +47,10 @@ static size_t distance(const char *a, const char *b, size_t limit) {
   return last[n_b];
 }
 
+bool nxc_one_slip(const char *one, const char *other) {
+  return distance(one, other, 1) <= 1;
+}
+
 static bool is_joint(char c) {
   return c == '_' || c == '-' || c == '.' || c == '\0';
 }

@@ -13,6 +13,8 @@ typedef struct nxc_near {
 } nxc_near;
 
 nxc_near nxc_near_find(const char *word, const char *const *names, size_t n_names);
+/* Whether one is the other with one letter changed, added, left out or swapped with its neighbour. */
+bool nxc_one_slip(const char *one, const char *other);
 /* The name alone. */
 const char *nxc_nearest(const char *word, const char *const *names, size_t n_names);
 

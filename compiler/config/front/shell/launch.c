@@ -2,6 +2,7 @@
 /* Commands that start a program, kept with what the variables are then. */
 #include "compiler/diagnostics/nearest.h"
 #include "compiler/document/names.h"
+#include "compiler/config/front/shell/parse.h"
 #include "compiler/config/front/shell/shell.h"
 #include "compiler/settings/programs.h"
 
@@ -202,6 +203,22 @@ static bool is_of_loop(const nxc_shell *s, const char *name) {
   return stands_somewhere(s, name, " in ") && !is_assigned_somewhere(s, name);
 }
 
+static bool is_read_somewhere(const nxc_shell *s, const char *name) {
+  size_t n = strlen(name);
+  for (size_t i = 0; i < s->n_texts; i++)
+    for (const char *at = s->texts[i].source->text; (at = strchr(at, '$')) != NULL;) {
+      at += at[1] == '{' ? 2 : 1;
+      if (strncmp(at, name, n) == 0 && !nxc_shell_is_name(at[n])) return true;
+    }
+  return false;
+}
+
+/* One that is read where it is meant is no slip for another that is two letters from it: MLA_ARGS and
+ * MEM_ARGS. */
+static bool is_slip(const nxc_shell *s, const char *name, const char *near) {
+  return nxc_one_slip(name, near) || !is_read_somewhere(s, near);
+}
+
 /* A name that is near one that the script sets is misspelt; any other the environment may give. */
 static void report_undefined(nxc_shell *s) {
   enum { SHORTEST = 5, SHORTEST_ARRAY = 3 };
@@ -221,12 +238,14 @@ static void report_undefined(nxc_shell *s) {
     }
     nxc_near near = nxc_near_find(name, names, n_names);
     if (near.name == NULL) continue;
-    s->script->misspelt = s->script->misspelt || s->pending[i]->array;
+    bool slip = is_slip(s, name, near.name);
+    s->script->misspelt = s->script->misspelt || (slip && s->pending[i]->array);
     nxc_span at = nxc_shell_place(s, s->pending[i]->at, strlen(name) + 1), inside = at;
     bool braces = at.source != NULL && at.source->text[nxc_span_offset(at, false) + 1] == '{';
     if (braces) inside.length++;
-    nxc_report_repair(s->sink, "NX5918", NXC_SEVERITY_ERROR, at, nxc_did_you_mean(s->arena, "", near.name),
-                      nxc_repair_misspelt(s->arena, inside, name, near),
+    nxc_report_repair(s->sink, "NX5918", slip ? NXC_SEVERITY_ERROR : NXC_SEVERITY_WARNING, at,
+                      slip ? nxc_did_you_mean(s->arena, "", near.name) : "set it, or leave it out",
+                      slip ? nxc_repair_misspelt(s->arena, inside, name, near) : (nxc_repair){0},
                       "nothing gives %s a value, and it stands in a launch", name);
   }
 }

@@ -99,7 +99,6 @@ static size_t placeholder(const nxc_shell_parser *p) {
 }
 
 static void put_placeholder(nxc_shell_parser *p, nxc_shell_word *word, size_t n_bytes) {
-  word->at = nxc_shell_origin(p, p->at);
   nxc_shell_add_part(p, word, NXC_PART_UNKNOWN, true)->text = nxc_text_part(&p->text, p->at, n_bytes);
   p->at += n_bytes;
 }
@@ -115,6 +114,7 @@ static nxc_shell_assignment parse_assignment(nxc_shell_parser *p, size_t n_head,
     *found.subscript = nxc_shell_parse_word(p, NXC_END_BRACKET);
   }
   p->at = end;
+  found.value.at = nxc_shell_origin(p, p->at);
   size_t n_placeholder = placeholder(p);
   if (nxc_shell_peek(p, 0) == '(') parse_array(p, &found);
   else if (n_placeholder > 0) put_placeholder(p, &found.value, n_placeholder);
@@ -165,17 +165,19 @@ static void parse_piece(nxc_shell_parser *p, nxc_shell_command *command) {
   }
 }
 
-/* --save <path of checkpoints>/first: no file to read from, and what is between the angles is no word. */
+/* --save <path of checkpoints>/first, --save=<path>: no file to read from, and what is between the angles is
+ * no word. */
 static bool parse_left_open(nxc_shell_parser *p, nxc_shell_command *command) {
   size_t n = command->n_words > 0 ? nxc_text_in_angles(&p->text, p->at) : 0;
-  const nxc_shell_word *last = n > 0 ? &command->words[command->n_words - 1] : NULL;
+  nxc_shell_word *last = n > 0 ? &command->words[command->n_words - 1] : NULL;
   bool option = last != NULL && last->n_parts > 0 && last->parts[0].text.n_bytes > 0 &&
                 last->parts[0].text.bytes[0] == '-';
   if (n == 0 || (!option && memchr(p->text.bytes + p->at, ' ', n) == NULL)) return false;
-  nxc_shell_word word = {0};
-  put_placeholder(p, &word, n);
-  nxc_shell_parse_rest(p, &word, NXC_END_BLANK);
-  nxc_shell_add_word(p, command, word);
+  bool joined = p->text.bytes[p->at - 1] == '=';
+  nxc_shell_word word = {.at = nxc_shell_origin(p, p->at)}, *to = joined ? last : &word;
+  put_placeholder(p, to, n);
+  nxc_shell_parse_rest(p, to, NXC_END_BLANK);
+  if (!joined) nxc_shell_add_word(p, command, word);
   return true;
 }
 
