@@ -14,6 +14,8 @@ static const nxc_value *own_world(const nxc_compiled *compiled, const nxc_rule_r
     const nxc_rule_row *rule = &nxc_rules[i];
     bool own = rule->dialect != NULL && strcmp(rule->dialect, compiled->dialect->name) == 0;
     if (rule->derives != NX_SETTING_MESH_WORLD || !own) continue;
+    const nxc_value *holds = rule->when ? nxc_binding_evaluate(compiled->binding, NULL, rule->when) : NULL;
+    if (holds != NULL && !(holds->kind == NXC_BOOL && holds->boolean)) continue;
     const nxc_value *world = nxc_binding_evaluate(compiled->binding, NULL, rule->derive);
     *by = rule;
     if (world != NULL && world->kind == NXC_INT && world->integer > 0) return world;
