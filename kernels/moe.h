@@ -18,6 +18,8 @@
 
 typedef enum nxk_moe_score { NXK_MOE_SOFTMAX = 0, NXK_MOE_SOFTMAX_OF_CHOSEN, NXK_MOE_SIGMOID } nxk_moe_score;
 
+typedef enum nxk_moe_dropped { NXK_MOE_LIGHTEST = 0, NXK_MOE_LAST, NXK_MOE_LEAST } nxk_moe_dropped;
+
 typedef struct nxk_moe {
   int64_t n_sequences, sequence; /* of the whole micro-batch */
   int64_t n_experts, top_k;
@@ -27,7 +29,7 @@ typedef struct nxk_moe {
   int64_t sinkhorn; /* rounds */
   double tolerance;
   int64_t capacity; /* 0: none */
-  bool by_position;
+  int64_t drop;     /* nxk_moe_dropped */
   int64_t zigzag; /* ranks that hold the sequence in zigzag order; 0: it is in order */
   int64_t groups, top_groups, group_best; /* as of moe_route */
   bool by_logits; /* a correction is one of logits */
@@ -211,9 +213,9 @@ static inline void nxk_moe_sift(nxk_moe_claim *heap, int64_t n, int64_t at) {
 
 /* Marks what is beyond the capacity of its expert. The claims of an expert come in logical order; `claims`
  * has room for `capacity`: a heap with the next to be dropped on top. weights, chosen: [tokens as held,
- * top_k]. */
-static inline void nxk_moe_drop(const nxk_moe *moe, const float *weights, int32_t *chosen,
-                                nxk_moe_claim *claims) {
+ * top_k]; priorities: [tokens as held, n_experts], where they decide. */
+static inline void nxk_moe_drop(const nxk_moe *moe, const float *weights, const float *priorities,
+                                int32_t *chosen, nxk_moe_claim *claims) {
   int64_t n_tokens = moe->n_sequences * moe->sequence;
   for (int64_t e = 0; e < moe->n_experts && moe->capacity > 0; e++) {
     int64_t n = 0;
@@ -222,7 +224,10 @@ static inline void nxk_moe_drop(const nxk_moe *moe, const float *weights, int32_
       int64_t token = first + nxk_moe_place(moe, position % moe->sequence);
       for (int64_t at = token * moe->top_k; at < (token + 1) * moe->top_k; at++) {
         if (chosen[at] != e) continue;
-        const nxk_moe_claim claim = {moe->by_position ? 0 : weights[at], (int32_t)position, (int32_t)at};
+        float decides = moe->drop == NXK_MOE_LIGHTEST ? weights[at]
+                        : moe->drop == NXK_MOE_LEAST  ? priorities[token * moe->n_experts + e]
+                                                      : 0;
+        const nxk_moe_claim claim = {decides, (int32_t)position, (int32_t)at};
         if (n < moe->capacity) {
           claims[n++] = claim;
           for (int64_t i = n / 2; n == moe->capacity && i-- > 0;) nxk_moe_sift(claims, n, i);

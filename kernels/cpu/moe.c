@@ -57,7 +57,7 @@ static nxk_moe route_form(const nxk_kernel *kernel) {
                    .sinkhorn = attrs[NX_moe_route_sinkhorn].integer,
                    .tolerance = attrs[NX_moe_route_tolerance].real,
                    .capacity = attrs[NX_moe_route_capacity].integer,
-                   .by_position = attrs[NX_moe_route_by_position].integer,
+                   .drop = attrs[NX_moe_route_drop].integer,
                    .zigzag = attrs[NX_moe_route_zigzag].integer,
                    .groups = attrs[NX_moe_route_groups].integer,
                    .top_groups = attrs[NX_moe_route_top_groups].integer,
@@ -135,7 +135,9 @@ void CPU_NAME(cpu_moe_route)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const float *all = cpu_in_at(kernel, frame, 1);
   int64_t n = moe.n_sequences * moe.sequence, k = moe.top_k, n_threads = kernel->device->n_threads;
   int64_t n_local = cpu_in(kernel, 0)->dims[1], seq_start = cpu_int(kernel, frame, NX_moe_route_seq_start);
-  if (kernel->operator.n_in > 2) widen(cpu_in_at(kernel, frame, 2), moe.n_experts, s.correction);
+  const float *more = kernel->operator.n_in> 2 ? cpu_in_at(kernel, frame, 2) : NULL;
+  bool ranked = moe.drop == NXK_MOE_LEAST;
+  if (more && !ranked) widen(more, moe.n_experts, s.correction);
   else s.correction = NULL;
   if (s.all) {
     widen(all, n * moe.n_experts, s.all);
@@ -148,7 +150,7 @@ void CPU_NAME(cpu_moe_route)(const nxk_kernel *kernel, const nxk_frame *frame) {
     for (int64_t token = span.begin; token < span.end; token++) choose(&moe, &s, all, token, row);
   }
   count(&moe, s.chosen, cpu_out(kernel, 2)->dims[0], cpu_out_at(kernel, frame, 2));
-  nxk_moe_drop(&moe, s.weights, s.chosen, s.claims);
+  nxk_moe_drop(&moe, s.weights, ranked ? more : NULL, s.chosen, s.claims);
   for (int64_t sequence = 0; sequence < moe.n_sequences; sequence++) {
     int64_t from = (sequence * moe.sequence + seq_start) * k, to = sequence * n_local * k;
     memcpy((int32_t *)cpu_out_at(kernel, frame, 0) + to, s.chosen + from,

@@ -55,7 +55,7 @@ static nxk_moe route_form(const ref_call *call) {
                    .sinkhorn = ref_int(call, NX_moe_route_sinkhorn),
                    .tolerance = ref_real(call, NX_moe_route_tolerance),
                    .capacity = ref_int(call, NX_moe_route_capacity),
-                   .by_position = ref_int(call, NX_moe_route_by_position),
+                   .drop = ref_int(call, NX_moe_route_drop),
                    .zigzag = ref_int(call, NX_moe_route_zigzag),
                    .groups = ref_int(call, NX_moe_route_groups),
                    .top_groups = ref_int(call, NX_moe_route_top_groups),
@@ -90,15 +90,15 @@ void ref_moe_route(const ref_call *call) {
   ref_operand experts = ref_out(call, 0), weights = ref_out(call, 1), counts = ref_out(call, 2),
               losses = ref_out(call, 3);
   nxk_moe moe = route_form(call);
-  bool corrected = call->operator->n_in > 2;
+  bool third = call->operator->n_in> 2, ranked = moe.drop == NXK_MOE_LEAST, corrected = third && !ranked;
   route_work w = route_work_of(call->work, &moe, corrected);
   int64_t k = moe.top_k, n_local = logits.dims[1], seq_start = ref_int(call, NX_moe_route_seq_start);
   double sums[2], total[2] = {0, 0};
-  ref_operand correction = corrected ? ref_in(call, 2) : all;
-  if (corrected) ref_load_row(&correction, 0, 1, moe.n_experts, w.correction);
+  ref_operand more = third ? ref_in(call, 2) : all;
+  if (corrected) ref_load_row(&more, 0, 1, moe.n_experts, w.correction);
   choose_all(&moe, &all, &w);
   count(&moe, w.chosen, &counts);
-  nxk_moe_drop(&moe, w.all_weights, w.chosen, w.claims);
+  nxk_moe_drop(&moe, w.all_weights, ranked ? more.data : NULL, w.chosen, w.claims);
   for (int64_t t = 0; t < moe.n_sequences * n_local; t++) {
     const int32_t *chosen = w.chosen + (t / n_local * moe.sequence + seq_start + t % n_local) * k;
     ref_load_row(&logits, t * moe.n_experts, 1, moe.n_experts, w.logits);

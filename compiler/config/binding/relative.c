@@ -208,7 +208,8 @@ static hurdle hurdle_of(const nxc_binding *binding, const nxc_node *node, const 
   bool unread = scalar && means != NULL && strcmp(means->value, "?") == 0;
   bool said = !unread && nxc_relative_is_said(binding->relative, node->key, word_of(binding, node));
   if (said && map) return hurdle_within(binding, node, node->key, unknown);
-  if (said && scalar) return IS_SAID;
+  bool part = node->failed && nxc_relative_lists(binding->relative, node->key); /* of what it lists */
+  if (said && scalar && !part) return IS_SAID;
   *unknown = listed(binding, *unknown, own);
   return IS_UNKNOWN;
 }

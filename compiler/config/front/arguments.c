@@ -330,6 +330,10 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
     return next;
   }
   nxc_arguments_put(to, row, name, head.at, &values);
+  bool lists = to->relative != NULL && nxc_relative_lists(to->relative, name);
+  bool several = lists && next < words->n_items && !is_option_word(to, words->items[next].text);
+  if (several)
+    to->map->children[to->map->n_children - 1]->failed = true; /* more than an option here can say */
   return next;
 }
 

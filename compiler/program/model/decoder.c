@@ -73,6 +73,12 @@ nxc_id nxc_decoder_random_logits(const nxc_decoder *d, nxc_id logits) {
                          &first);
 }
 
+nxc_id nxc_decoder_priorities(const nxc_decoder *d, nxc_id logits) {
+  const nxc_rank_number first = nxc_rank_number_of(0);
+  return change_randomly(d, NX_OP_random_logits, logits, 1, NXC_KEY_PRIORITIES, nxc_decoder_first_token(d),
+                         &first);
+}
+
 nxc_id nxc_decoder_leave_region(const nxc_decoder *d, nxc_id x, nx_dtype type) {
   nxc_graph *graph = d->graph;
   uint32_t partial = nxc_atoms_placed(&graph->values[x].shape.placement, NXC_PARTIAL);

@@ -9,8 +9,9 @@
 /* Keys of dropout masks: a block of the layer's, then which of its masks. Above every tensor's key. */
 enum {
   NXC_KEY_DROPOUT = 1 << 30,
-  NXC_KEY_ADAPTERS = 64,                  /* from here on: those of adapters, by part */
-  NXC_KEY_LOGITS = NXC_KEY_ADAPTERS + 62, /* of no part */
+  NXC_KEY_ADAPTERS = 64,                      /* from here on: those of adapters, by part */
+  NXC_KEY_PRIORITIES = NXC_KEY_ADAPTERS + 61, /* of no part */
+  NXC_KEY_LOGITS,
   NXC_KEY_ROUTER,
   NXC_KEY_ATTENTION = 0,
   NXC_KEY_ATTENTION_OUTPUT,
@@ -43,6 +44,8 @@ nxc_id nxc_decoder_dropout(const nxc_decoder *decoder, nxc_id x, double probabil
 nxc_id nxc_decoder_jitter(const nxc_decoder *decoder, nxc_id x, double width);
 /* Normal numbers in the place of its logits; their gradient is that of the logits. */
 nxc_id nxc_decoder_random_logits(const nxc_decoder *decoder, nxc_id logits);
+/* Of tokens for each expert, as many as logits: random numbers. */
+nxc_id nxc_decoder_priorities(const nxc_decoder *decoder, nxc_id logits);
 /* Sums what is partial over tensor; between tensor-parallel regions the sequence may be divided. */
 nxc_id nxc_decoder_leave_region(const nxc_decoder *decoder, nxc_id x, nx_dtype type);
 nxc_id nxc_decoder_enter_region(const nxc_decoder *decoder, nxc_id x);

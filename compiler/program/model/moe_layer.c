@@ -16,7 +16,7 @@ typedef struct layer {
   const nxc_training *t;
   const nxc_activation *activation;
   const nxc_mixture *m;
-  bool biased; /* experts have biases */
+  bool first_biased, last_biased; /* which matrices of experts have biases */
   uint32_t expert, expert_tensor; /* axes */
   uint32_t gathered;              /* atoms over which tokens meet before they go to experts */
   int64_t n_ranks;                /* that experts are divided over */
@@ -167,7 +167,6 @@ static nxc_id adapt(const layer *l, const nxc_box *box, nxc_id x, nxc_id counts,
 static nxc_id biased(const layer *l, const char *name, nxc_id y, nxc_id counts, const nxc_box *boxes,
                      uint32_t n_boxes) {
   nxc_graph *graph = l->graph;
-  if (!l->biased) return y;
   bool summed = (placed(graph, y, NXC_PARTIAL) & l->expert_tensor) != 0;
   const char *parameter = nxc_arena_printf(graph->arena, "%s_bias", name);
   nxc_id bias = nxc_parameter_expert_bias(graph, l->t, parameter, boxes, n_boxes, !summed);
@@ -199,13 +198,13 @@ static nxc_id experts(const layer *l, nxc_id x, nxc_id counts, int64_t n_rows) {
                              n_rows);
   for (int64_t i = gated ? 0 : 1, first = 0; i < 2; i++, first += width)
     up = adapt(l, &boxes[i], x, counts, up, first, n_rows);
-  up = biased(l, "expert_up", up, counts, first_box, n_boxes);
+  if (l->first_biased) up = biased(l, "expert_up", up, counts, first_box, n_boxes);
   nxc_id y = nxc_activation_append(graph, l->activation, in_turn, "expert_activation", up);
   weight = nxc_parameter_experts(graph, t, "expert_down_weight", &down, 1, t->model.hidden, NXC_CUT_COLUMNS);
   weight = nxc_parameter_read(graph, t, weight);
   y = adapt(l, &down, y, counts, grouped_matrix(l, down.part, "expert_down", y, counts, weight, n_rows), 0,
             n_rows);
-  return biased(l, "expert_down", y, counts, &all, 1);
+  return l->last_biased ? biased(l, "expert_down", y, counts, &all, 1) : y;
 }
 
 /* The gathered tokens through their experts: a sum over the gathered ranks, still to be made. */
@@ -236,6 +235,14 @@ static nxc_id dispatch(const layer *l, const routed *r) {
                     &(nxc_op_request){.op = NX_OP_moe_combine, .name = "mixed", .in = {y, rows, r->weights}});
 }
 
+/* One for what all experts make of a token. */
+static nxc_id with_layer_bias(const nxc_decoder *d, nxc_id y) {
+  const nxc_box box = {NXC_PART_DOWN, d->t->model.hidden, nxc_rank_number_of(0)};
+  nxc_id bias = nxc_parameter_bias(d->graph, d->t, "mixture_bias", &box, 1, 0);
+  return nxc_append(d->graph,
+                    &(nxc_op_request){.op = NX_OP_bias_add, .name = "mixture_biased", .in = {y, bias}});
+}
+
 nxc_id nxc_moe_layer(const nxc_decoder *d, nxc_id x, nxc_id routed_by) {
   nxc_graph *graph = d->graph;
   const nxc_feed_forward_spec *spec = &d->layer->ffn;
@@ -244,7 +251,8 @@ nxc_id nxc_moe_layer(const nxc_decoder *d, nxc_id x, nxc_id routed_by) {
              .t = d->t,
              .activation = spec->activation,
              .m = spec->mixture,
-             .biased = spec->bias,
+             .first_biased = spec->bias && spec->mixture->biases <= NXC_BIASES_OF_FIRST,
+             .last_biased = spec->bias && spec->mixture->biases == NXC_BIASES_OF_EXPERTS,
              .expert = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT),
              .expert_tensor = nxc_axis(&graph->mesh, NXC_AXIS_EXPERT_TENSOR)};
   l.n_ranks = nxc_mesh_size(&graph->mesh, l.expert);
@@ -255,5 +263,6 @@ nxc_id nxc_moe_layer(const nxc_decoder *d, nxc_id x, nxc_id routed_by) {
   r.tokens = gather(graph, "tokens", x, l.gathered);
   r.experts = gather(graph, "all_experts", r.experts, l.gathered);
   r.weights = gather(graph, "all_weights", r.weights, l.gathered);
-  return scatter(graph, dispatch(&l, &r), x);
+  nxc_id y = scatter(graph, dispatch(&l, &r), x);
+  return spec->bias && l.m->biases == NXC_BIASES_OF_LAYER ? with_layer_bias(d, y) : y;
 }

@@ -207,6 +207,7 @@ void nxc_moe_route(const nxc_decoder *d, nxc_id x, nxc_id *experts, nxc_id *weig
   nxc_rank_number start;
   nxc_id all = all_logits(d, logits, &start);
   if (m->by_quantiles) correction = quantiles(d, all);
+  if (m->drop == NXC_DROP_LEAST) correction = all_logits(d, nxc_decoder_priorities(d, logits), &start);
   int64_t ring = d->t->layout.context / d->t->layout.ulysses;
   int64_t n_tokens = d->t->batch.micro * d->t->model.sequence;
   bool by_sequence = m->aux_scope == NXC_AUX_OF_SEQUENCE || m->aux_sequence > 0;
@@ -214,26 +215,25 @@ void nxc_moe_route(const nxc_decoder *d, nxc_id x, nxc_id *experts, nxc_id *weig
                           by_sequence ? d->t->model.sequence : n_tokens);
   *experts = nxc_append(
       graph,
-      &(nxc_op_request){
-          .op = NX_OP_moe_route,
-          .in = {logits, all, correction},
-          .attrs = {[NX_moe_route_top_k] = nxc_integer(m->top_k),
-                    [NX_moe_route_score] = nxc_integer(m->score),
-                    [NX_moe_route_normalize] = nxc_integer(m->normalize),
-                    [NX_moe_route_scale] = nxc_real(m->scale),
-                    [NX_moe_route_sinkhorn] = nxc_integer(m->sinkhorn),
-                    [NX_moe_route_tolerance] = nxc_real(m->tolerance),
-                    [NX_moe_route_capacity] = nxc_integer(nxc_mixture_capacity(m, n_tokens)),
-                    [NX_moe_route_by_position] = nxc_integer(m->by_position),
-                    [NX_moe_route_seq_start] = nxc_attribute(graph, &start),
-                    [NX_moe_route_zigzag] = nxc_integer(ring > 1 ? ring : 0),
-                    [NX_moe_route_per_sequence] = nxc_integer(by_sequence),
-                    [NX_moe_route_aux] = nxc_real(aux),
-                    [NX_moe_route_z] = nxc_real(m->z),
-                    [NX_moe_route_groups] = nxc_integer(m->groups),
-                    [NX_moe_route_top_groups] = nxc_integer(m->top_groups),
-                    [NX_moe_route_group_best] = nxc_integer(m->group_best),
-                    [NX_moe_route_by_logits] = nxc_integer(m->by_quantiles)}});
+      &(nxc_op_request){.op = NX_OP_moe_route,
+                        .in = {logits, all, correction},
+                        .attrs = {[NX_moe_route_top_k] = nxc_integer(m->top_k),
+                                  [NX_moe_route_score] = nxc_integer(m->score),
+                                  [NX_moe_route_normalize] = nxc_integer(m->normalize),
+                                  [NX_moe_route_scale] = nxc_real(m->scale),
+                                  [NX_moe_route_sinkhorn] = nxc_integer(m->sinkhorn),
+                                  [NX_moe_route_tolerance] = nxc_real(m->tolerance),
+                                  [NX_moe_route_capacity] = nxc_integer(nxc_mixture_capacity(m, n_tokens)),
+                                  [NX_moe_route_drop] = nxc_integer(m->drop),
+                                  [NX_moe_route_seq_start] = nxc_attribute(graph, &start),
+                                  [NX_moe_route_zigzag] = nxc_integer(ring > 1 ? ring : 0),
+                                  [NX_moe_route_per_sequence] = nxc_integer(by_sequence),
+                                  [NX_moe_route_aux] = nxc_real(aux),
+                                  [NX_moe_route_z] = nxc_real(m->z),
+                                  [NX_moe_route_groups] = nxc_integer(m->groups),
+                                  [NX_moe_route_top_groups] = nxc_integer(m->top_groups),
+                                  [NX_moe_route_group_best] = nxc_integer(m->group_best),
+                                  [NX_moe_route_by_logits] = nxc_integer(m->by_quantiles)}});
   *weights = nxc_last_output(graph, 1);
   nxc_id counts = nxc_last_output(graph, 2), losses = nxc_last_output(graph, 3);
   log_losses(graph, losses);

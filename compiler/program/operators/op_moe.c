@@ -6,6 +6,7 @@
  * and has rows for its own experts alone, `rows` is partial: the ranks' rows together are those of all. */
 #include "compiler/program/graph/rules.h"
 #include "compiler/program/graph/grad.h"
+#include "compiler/program/records/mixture.h"
 
 static bool is_of_tokens(uint8_t how) {
   return how == NXC_SPLIT || how == NXC_SPLIT + 1;
@@ -104,8 +105,9 @@ static void grad_route(nxc_grad *grad, const nxc_operator_node *op) {
   nxc_id logits = op->args[0], experts = out[0], weights = out[1], counts = out[2];
   nxc_id dweights = nxc_grad_of(grad, weights);
   double scale = nxc_grad_loss_scale(grad);
-  if (op->n_in > 2 && op->attrs[NX_moe_route_by_logits].integer) note_quantiles(grad, op);
-  else if (op->n_in > 2) correct(grad, op);
+  bool corrected = op->n_in > 2 && op->attrs[NX_moe_route_drop].integer != NXC_DROP_LEAST;
+  if (corrected && op->attrs[NX_moe_route_by_logits].integer) note_quantiles(grad, op);
+  else if (corrected) correct(grad, op);
   if (dweights == 0) return;
   const nxc_op_request request = {
       .op = NX_OP_moe_route_grad,

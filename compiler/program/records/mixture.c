@@ -23,6 +23,17 @@ static nxc_aux_over over_of(const nxc_settings *s) {
   return nxc_is(s, NX_SETTING_MOE_AUX_LOSS_OVER, "ranks") ? NXC_AUX_OVER_RANKS : NXC_AUX_OVER_MICRO_BATCH;
 }
 
+static nxc_drop drop_of(const nxc_settings *s) {
+  if (nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "random")) return NXC_DROP_LEAST;
+  return nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position") ? NXC_DROP_LAST : NXC_DROP_LIGHTEST;
+}
+
+static nxc_mixture_biases biases_of(const nxc_settings *s) {
+  if (nxc_is(s, NX_SETTING_MOE_BIASES, "layer")) return NXC_BIASES_OF_LAYER;
+  if (nxc_is(s, NX_SETTING_MOE_BIASES, "none")) return NXC_NO_BIASES;
+  return nxc_is(s, NX_SETTING_MOE_BIASES, "first") ? NXC_BIASES_OF_FIRST : NXC_BIASES_OF_EXPERTS;
+}
+
 /* Of a loss that is added to the model's; what nothing can be divided by is none. */
 static double weight(const nxc_settings *s, nxc_setting_id id) {
   double given = nxc_number(s, id);
@@ -53,7 +64,9 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
                    .by_quantiles = nxc_is(s, NX_SETTING_MOE_ROUTING, "quantiles"),
                    .quantile_memory = nxc_number(s, NX_SETTING_MOE_QUANTILE_MEMORY),
                    .groups = nxc_int_or(s, NX_SETTING_MOE_GROUPS, 1),
-                   .by_position = nxc_is(s, NX_SETTING_MOE_DROP_POLICY, "position"),
+                   .min_capacity = nxc_int_or(s, NX_SETTING_MOE_MIN_CAPACITY, 0),
+                   .drop = drop_of(s),
+                   .biases = biases_of(s),
                    .aux = weight(s, NX_SETTING_MOE_AUX_LOSS_COEF),
                    .z = weight(s, NX_SETTING_MOE_Z_LOSS_COEF),
                    .aux_scope = scope_of(s),
@@ -76,12 +89,14 @@ nxc_mixture nxc_mixture_read(const nxc_settings *s) {
   m.evaluation_capacity_factor =
       m.capacity_factor > 0 ? nxc_number_or(s, NX_SETTING_MOE_EVALUATION_CAPACITY_FACTOR, m.capacity_factor)
                             : 0;
+  if (m.capacity_factor <= 0) m.drop = NXC_DROP_LIGHTEST; /* nothing is */
   return m;
 }
 
 static int64_t capacity_of(const nxc_mixture *m, double factor, int64_t n_tokens) {
   if (factor <= 0) return 0;
   double capacity = ceil(factor * (double)(n_tokens * m->top_k) / (double)m->n_experts);
+  if (capacity < (double)m->min_capacity) capacity = (double)m->min_capacity;
   return capacity < (double)n_tokens ? (int64_t)capacity : n_tokens;
 }
 

@@ -13,6 +13,16 @@ typedef enum nxc_aux_scope { NXC_AUX_OF_LAYER, NXC_AUX_OF_SEQUENCE, NXC_AUX_OF_M
 /* Whose tokens are the load. */
 typedef enum nxc_aux_over { NXC_AUX_OVER_MICRO_BATCH, NXC_AUX_OVER_RANKS, NXC_AUX_OVER_STEP } nxc_aux_over;
 
+/* Which tokens are dropped, as of moe_route. */
+typedef enum nxc_drop { NXC_DROP_LIGHTEST, NXC_DROP_LAST, NXC_DROP_LEAST } nxc_drop;
+
+typedef enum nxc_mixture_biases {
+  NXC_BIASES_OF_EXPERTS,
+  NXC_BIASES_OF_FIRST, /* matrices of each expert */
+  NXC_BIASES_OF_LAYER, /* one */
+  NXC_NO_BIASES
+} nxc_mixture_biases;
+
 typedef struct nxc_mixture {
   int64_t n_experts, top_k;
   int64_t hidden;        /* width inside an expert */
@@ -25,7 +35,9 @@ typedef struct nxc_mixture {
   double tolerance;
   double capacity_factor; /* 0: no token is dropped */
   double evaluation_capacity_factor; /* the same, in evaluations */
-  bool by_position;
+  int64_t min_capacity;
+  int64_t drop;              /* nxc_drop */
+  nxc_mixture_biases biases; /* where the feed-forward blocks have some */
   bool biased;              /* the router has a bias */
   bool corrected;           /* experts have a correction of the scores that choose them */
   double correction_rate;   /* by which it moves each step towards a balanced load */

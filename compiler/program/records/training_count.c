@@ -20,6 +20,19 @@ static int64_t norm_vectors(const nxc_norm_spec *norm, int64_t hidden) {
   return norm->kind->scalar ? 1 : hidden * (norm->bias ? 2 : 1);
 }
 
+static int64_t ffn_biases(const nxc_model *m, const nxc_feed_forward_spec *ffn) {
+  const nxc_mixture *mixture = ffn->mixture;
+  int64_t ways = ffn->activation->gated ? 2 : 1;
+  if (mixture == NULL) return m->hidden + ffn->width * ways;
+  int64_t shared = mixture->shared_hidden > 0 ? m->hidden + mixture->shared_hidden * ways : 0;
+  const int64_t first = mixture->n_experts * mixture->hidden * ways, last = mixture->n_experts * m->hidden;
+  const int64_t own[] = {[NXC_BIASES_OF_EXPERTS] = first + last,
+                         [NXC_BIASES_OF_FIRST] = first,
+                         [NXC_BIASES_OF_LAYER] = m->hidden,
+                         [NXC_NO_BIASES] = 0};
+  return shared + own[mixture->biases];
+}
+
 /* Norms and biases. */
 static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   const nxc_attention_spec *a = &spec->attention;
@@ -38,8 +51,7 @@ static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   if (a->sinks) n += a->heads;
   if (spec->ffn.mixture && spec->ffn.mixture->biased) n += spec->ffn.mixture->n_experts;
   if (spec->ffn.mixture && spec->ffn.mixture->corrected) n += spec->ffn.mixture->n_experts;
-  if (spec->ffn.bias) n += m->hidden + spec->ffn.width * (spec->ffn.activation->gated ? 2 : 1);
-  return n;
+  return spec->ffn.bias ? n + ffn_biases(m, &spec->ffn) : n;
 }
 
 uint64_t nxc_training_parameters(const nxc_training *t) {

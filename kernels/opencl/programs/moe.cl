@@ -8,15 +8,17 @@
 #define N_ALL (XDIM(1, 1) * XDIM(1, 2))
 #define SINKHORN ((global double *)scratch)         /* [N_ALL, E], where it chooses; and 2 E of columns */
 #define LOSSES (SINKHORN + (A_sinkhorn ? N_ALL * ROUTE_E : 0) + 2 * ROUTE_E) /* [tokens, 2] */
-#define WEIGHTS ((global float *)(LOSSES + 2 * N_ALL)) /* [N_ALL, K] */
+#define WEIGHTS ((global float *)(LOSSES + 2 * N_ALL))                       /* [N_ALL, K]; or priorities */
 #define CHOSEN ((global int *)(WEIGHTS + N_ALL * ROUTE_K))
 #define MARKED (CHOSEN + N_ALL * ROUTE_K)           /* and what capacity leaves of it */
 
-#define MOE_FORM \
-  {.n_sequences = XDIM(1, 1), .sequence = XDIM(1, 2), .n_experts = ROUTE_E, .top_k = ROUTE_K, \
-   .score = A_score, .normalize = A_normalize, .scale = A_scale, .sinkhorn = A_sinkhorn, \
-   .tolerance = A_tolerance, .capacity = A_capacity, .by_position = A_by_position, .zigzag = A_zigzag, \
-   .groups = A_groups, .top_groups = A_top_groups, .group_best = A_group_best, .by_logits = A_by_logits}
+#define MOE_FORM                                                                                             \
+  {                                                                                                          \
+    .n_sequences = XDIM(1, 1), .sequence = XDIM(1, 2), .n_experts = ROUTE_E, .top_k = ROUTE_K,               \
+    .score = A_score, .normalize = A_normalize, .scale = A_scale, .sinkhorn = A_sinkhorn,                    \
+    .tolerance = A_tolerance, .capacity = A_capacity, .drop = A_drop, .zigzag = A_zigzag,                    \
+    .groups = A_groups, .top_groups = A_top_groups, .group_best = A_group_best, .by_logits = A_by_logits     \
+  }
 
 /* One group. */
 kernel void route_sinkhorn(OPERANDS) {
@@ -65,7 +67,7 @@ kernel void route_choose(OPERANDS) {
 #if N_IN > 2
     double correction[ROUTE_E];
     for (int e = 0; e < ROUTE_E; e++) correction[e] = X2(e);
-    nxk_moe_choosing(&moe, logits, correction, p, values);
+    nxk_moe_choosing(&moe, logits, A_drop == NXK_MOE_LEAST ? NULL : correction, p, values);
 #else
     nxk_moe_choosing(&moe, logits, NULL, p, values);
 #endif
@@ -74,6 +76,9 @@ kernel void route_choose(OPERANDS) {
   nxk_moe_weights(&moe, logits, chosen, p, weights);
   for (int j = 0; j < ROUTE_K; j++) {
     WEIGHTS[t * ROUTE_K + j] = (float)weights[j];
+#if N_IN > 2
+    if (A_drop == NXK_MOE_LEAST) WEIGHTS[t * ROUTE_K + j] = X2(t * ROUTE_E + chosen[j]);
+#endif
     CHOSEN[t * ROUTE_K + j] = chosen[j];
   }
 }
@@ -100,12 +105,12 @@ kernel void route_drop(OPERANDS) {
   long at = get_global_id(0), n = N_ALL * ROUTE_K, before = 0;
   if (at >= n) return;
   int expert = CHOSEN[at];
-  float weight = A_by_position ? 0 : WEIGHTS[at];
+  float weight = A_drop == NXK_MOE_LAST ? 0 : WEIGHTS[at];
   long position = position_of(&moe, at / ROUTE_K);
   for (long other = 0; A_capacity > 0 && other < n; other++) {
     if (CHOSEN[other] != expert || other == at) continue;
     const nxk_moe_claim own = {weight, (int)position, 0};
-    const nxk_moe_claim others = {A_by_position ? 0 : WEIGHTS[other],
+    const nxk_moe_claim others = {A_drop == NXK_MOE_LAST ? 0 : WEIGHTS[other],
                                   (int)position_of(&moe, other / ROUTE_K), 0};
     before += nxk_moe_yields(&own, &others);
   }
@@ -309,7 +314,7 @@ kernel void moe_combine(OPERANDS) {
   for (long at = i / width * k; at < (i / width + 1) * k; at++) {
     long row = nxk_moe_row(X1(at), XN(0) / width);
     if (row < 0) continue;
-#if N_IN > 2
+#if N_IN > 2 && A_drop != 2
     sum += X2(at) * X0(row * width + i % width);
 #else
     sum += X0(row * width + i % width);
