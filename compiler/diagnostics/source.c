@@ -241,6 +241,10 @@ size_t nxc_span_offset(nxc_span at, bool end) {
   return nxc_source_offset(at.source, at.line, (size_t)at.column - 1 + (end ? at.length : 0));
 }
 
+bool nxc_span_same(nxc_span a, nxc_span b) {
+  return a.source == b.source && a.line == b.line && a.column == b.column && a.length == b.length;
+}
+
 bool nxc_span_reads(nxc_span at, const char *text) {
   if (at.source == NULL || at.line < 1 || at.line > at.source->n_lines) return false;
   size_t start = nxc_span_offset(at, false), n_bytes = nxc_span_offset(at, true) - start;

@@ -67,6 +67,8 @@ typedef struct nxc_place {
 nxc_place nxc_source_place(const nxc_source *source, size_t offset);
 /* Byte offset in the source's text of where a span begins; of its end where `end`. */
 size_t nxc_span_offset(nxc_span at, bool end);
+/* Whether both are the same characters of one text. */
+bool nxc_span_same(nxc_span a, nxc_span b);
 /* Whether exactly this text stands at the span. */
 bool nxc_span_reads(nxc_span at, const char *text);
 

@@ -2,6 +2,7 @@
 #include "compiler/settings/domain.h"
 
 #include "compiler/diagnostics/nearest.h"
+#include "compiler/settings/meant.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,6 +72,14 @@ static nxc_verdict wrongly_written(nxc_arena *arena, const nxc_domain *domain, c
   return verdict;
 }
 
+static nxc_verdict meant_instead(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
+                                 nxc_meant meant, const char *format) {
+  const char *fix = meant.text ? nxc_arena_printf(arena, format, meant.text) : NULL;
+  nxc_verdict verdict = wrongly_written(arena, domain, value, fix, meant.text);
+  verdict.certain = meant.certain;
+  return verdict;
+}
+
 /* A float that is whole, written as the integer that it should have been; NULL when there is none. */
 static const char *whole(nxc_arena *arena, const nxc_value *value) {
   if (value->kind != NXC_FLOAT || value->number != floor(value->number) || fabs(value->number) > 1e15)
@@ -100,25 +109,32 @@ static nxc_verdict not_a_number(nxc_arena *arena, const nxc_domain *domain, cons
       return wrongly_written(arena, domain, value, "write the number without quotes",
                              same ? value->text : NULL);
   }
-  const char *fix = written ? nxc_arena_printf(arena, "write %s", written) : NULL;
-  return wrongly_written(arena, domain, value, fix, written);
+  nxc_meant meant = {written, true};
+  if (written == NULL && value->kind == NXC_STRING) meant = nxc_number_meant(arena, domain, value->text);
+  if (written == NULL && value->kind == NXC_FLOAT) meant = nxc_nearest_number(arena, domain, value->number);
+  return meant_instead(arena, domain, value, meant, "write %s");
 }
 
 static nxc_verdict not_a_boolean(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
-  bool yes = is_word(value, "true") || (value->kind == NXC_INT && value->integer == 1);
-  bool no = is_word(value, "false") || (value->kind == NXC_INT && value->integer == 0);
-  const char *written = yes ? "True" : no ? "False" : NULL;
-  const char *fix = written ? nxc_arena_printf(arena, "write %s, without quotes", written) : NULL;
-  return wrongly_written(arena, domain, value, fix, written);
+  bool scalar = value->kind == NXC_STRING || value->kind == NXC_INT;
+  const char *word = value->kind == NXC_STRING ? nxc_text_meant(arena, value->text) : NULL;
+  if (scalar && word == NULL) word = nxc_value_show(arena, value);
+  nxc_meant meant = scalar ? nxc_boolean_meant(word) : (nxc_meant){0};
+  return meant_instead(arena, domain, value, meant, "write %s, without quotes");
 }
 
 static double number_of(const nxc_value *value) {
   return value->kind == NXC_INT ? (double)value->integer : value->number;
 }
 
-static nxc_verdict out_of_bounds(nxc_arena *arena, const char *relation, const nxc_value *bound) {
-  const char *problem = nxc_arena_printf(arena, "must be %s %s", relation, nxc_value_show(arena, bound));
-  return (nxc_verdict){.misfit = NXC_OUT_OF_BOUNDS, .problem = problem};
+static nxc_verdict out_of_bounds(nxc_arena *arena, const nxc_domain *domain, double number,
+                                 const char *relation, const nxc_value *bound) {
+  const char *nearest = nxc_nearest_number(arena, domain, number).text;
+  return (nxc_verdict){
+      .misfit = NXC_OUT_OF_BOUNDS,
+      .problem = nxc_arena_printf(arena, "must be %s %s", relation, nxc_value_show(arena, bound)),
+      .fix = nearest ? nxc_arena_printf(arena, "write a value within the bounds, such as %s", nearest) : NULL,
+      .written = nearest};
 }
 
 static nxc_verdict judge_bounds(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value) {
@@ -127,10 +143,12 @@ static nxc_verdict judge_bounds(nxc_arena *arena, const nxc_domain *domain, cons
   }
   double number = number_of(value);
   if (isnan(number)) return (nxc_verdict){.misfit = NXC_OUT_OF_BOUNDS, .problem = "is not a number"};
-  if (domain->min && number < number_of(domain->min)) return out_of_bounds(arena, "at least", domain->min);
-  if (domain->max && number > number_of(domain->max)) return out_of_bounds(arena, "at most", domain->max);
+  if (domain->min && number < number_of(domain->min))
+    return out_of_bounds(arena, domain, number, "at least", domain->min);
+  if (domain->max && number > number_of(domain->max))
+    return out_of_bounds(arena, domain, number, "at most", domain->max);
   if (domain->above && number <= number_of(domain->above))
-    return out_of_bounds(arena, "greater than", domain->above);
+    return out_of_bounds(arena, domain, number, "greater than", domain->above);
   return fits(value);
 }
 
@@ -179,8 +197,9 @@ static nxc_verdict judge_word(nxc_arena *arena, const nxc_domain *domain, const 
     if (strcmp(domain->values[i], word) == 0) return fits(value);
   for (size_t i = 0; i < domain->n_values; i++)
     words = nxc_arena_printf(arena, "%s%s%s", words, i ? ", " : "", domain->values[i]);
-  nxc_near near = nxc_near_find(word, domain->values, domain->n_values);
-  if (near.name == NULL) near.name = only_beginning(domain, word);
+  const char *plain = nxc_text_meant(arena, word);
+  nxc_near near = nxc_near_find(plain, domain->values, domain->n_values);
+  if (near.name == NULL && *plain != '\0') near.name = only_beginning(domain, plain);
   return (nxc_verdict){.misfit = NXC_NOT_A_WORD,
                        .problem = nxc_arena_printf(arena, "must be one of %s", words),
                        .fix = nxc_did_you_mean(arena, "", near.name),
@@ -213,6 +232,7 @@ static nxc_verdict judge_list(nxc_arena *arena, const nxc_domain *domain, const 
                                               : judge_text(arena, domain, &value->items[i], lenient);
     if (item.misfit != NXC_FITS) {
       item.problem = nxc_arena_printf(arena, "%s (item %zu of the list)", item.problem, i + 1);
+      item.item = i + 1;
       return item;
     }
     items[i] = *item.value;
@@ -220,8 +240,23 @@ static nxc_verdict judge_list(nxc_arena *arena, const nxc_domain *domain, const 
   return fits(keep(arena, (nxc_value){.kind = NXC_LIST, .items = items, .n_items = value->n_items}));
 }
 
+/* A list of one where its item is asked. */
+static nxc_verdict judge_brackets(nxc_arena *arena, const nxc_domain *domain, const nxc_value *list) {
+  nxc_verdict verdict = wrong_type(arena, domain, list, NULL);
+  verdict.unwraps = list->n_items == 1 && list->items[0].kind < NXC_LIST &&
+                    nxc_domain_judge(arena, domain, &list->items[0], false).misfit == NXC_FITS;
+  if (verdict.unwraps) verdict.fix = "leave the brackets out";
+  verdict.certain = verdict.unwraps;
+  return verdict;
+}
+
+static bool takes_lists(const nxc_domain *domain) {
+  return domain->type >= NXC_TYPE_LIST && domain->type != NXC_TYPE_MAP;
+}
+
 nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,
                              bool lenient) {
+  if (value->kind == NXC_LIST && !takes_lists(domain)) return judge_brackets(arena, domain, value);
   if (value->kind == NXC_MISSING) {
     return (nxc_verdict){.misfit = NXC_VALUE_MISSING, .problem = "is ???, which means that it must be given"};
   }

@@ -26,6 +26,8 @@ typedef struct nxc_verdict {
   const char *fix;        /* may be NULL */
   const char *written;    /* what may stand in place of the value; NULL: nothing is known */
   bool certain;           /* nothing else can be meant */
+  bool unwraps;           /* the only item of the list, without its brackets, would fit */
+  size_t item;            /* which item of the list it is about, from 1; 0: the whole */
 } nxc_verdict;
 
 nxc_verdict nxc_domain_judge(nxc_arena *arena, const nxc_domain *domain, const nxc_value *value,

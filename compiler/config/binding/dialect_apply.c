@@ -139,13 +139,34 @@ static bool follows_misfit(const nxc_binding *binding, const nxc_misfit_value *m
   return false;
 }
 
-/* What an interpolation gives is written elsewhere. */
+/* Whether the system has a value of its own where the option is left out. */
+static bool may_be_left_out(const nxc_binding *binding, const nxc_bound *bound) {
+  return bound->row->required == NULL && nxc_option_default(bound->row, binding->version) != NULL;
+}
+
+/* What an interpolation gives is written elsewhere. A value that nobody can guess goes where there is a
+ * default. */
 static nxc_repair repair_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
+  const nxc_verdict *verdict = &misfit->verdict;
   const nxc_node *node = misfit->bound->node;
-  const char *written = misfit->verdict.written;
-  if (written == NULL || node->derivation != NULL || node->target != NULL) return (nxc_repair){0};
-  bool word = misfit->verdict.misfit == NXC_NOT_A_WORD;
-  return (word ? nxc_repair_text : nxc_repair_value)(binding->arena, node, written, misfit->verdict.certain);
+  if (node->derivation != NULL || node->target != NULL) return (nxc_repair){0};
+  if (verdict->unwraps) return nxc_repair_unwrap(binding->arena, node, verdict->certain);
+  if (verdict->item > 0 && verdict->item <= node->n_children) node = node->children[verdict->item - 1];
+  bool word = verdict->misfit == NXC_NOT_A_WORD;
+  if (verdict->written != NULL)
+    return (word ? nxc_repair_text : nxc_repair_value)(binding->arena, node, verdict->written,
+                                                       verdict->certain);
+  if (!may_be_left_out(binding, misfit->bound)) return (nxc_repair){0};
+  return nxc_repair_remove(binding->arena, misfit->bound->node, false);
+}
+
+/* What to do, and what the repair does where the verdict knows none. */
+static const char *advise_misfit(const nxc_binding *binding, const nxc_misfit_value *misfit) {
+  const nxc_verdict *verdict = &misfit->verdict;
+  const char *fix = nxc_misfit_fix(verdict);
+  bool known = verdict->written != NULL || verdict->unwraps || verdict->misfit == NXC_NOT_NULLABLE;
+  if (known || !may_be_left_out(binding, misfit->bound)) return fix;
+  return nxc_arena_printf(binding->arena, "%s, or leave it out", fix);
 }
 
 /* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system never looks at is worth
@@ -164,7 +185,7 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
       relative || (bounds && other) || (misfit->bound->inactive && (bounds || !binding->checks_all));
   const char *unread = misfit->bound->inactive ? "; it is not read here" : "";
   const nxc_node *node = misfit->bound->node;
-  const char *fix = nxc_misfit_fix(&misfit->verdict);
+  const char *fix = advise_misfit(binding, misfit);
   if (follows_misfit(binding, misfit)) return;
   if (node->derivation != NULL && value->kind == NXC_STRING && misfit->verdict.misfit == NXC_WRONG_TYPE)
     fix = "write ${oc.decode:...} around the interpolation to read its text as a number or a boolean";
@@ -174,7 +195,7 @@ static void report_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) 
       &(nxc_finding){.id = nxc_misfit_id(misfit->verdict.misfit),
                      .at = misfit->at,
                      .fix = fix,
-                     .repair = repair_misfit(binding, misfit),
+                     .repair = bounds && unseen ? (nxc_repair){0} : repair_misfit(binding, misfit),
                      .severity = unseen ? NXC_SEVERITY_WARNING : NXC_SEVERITY_ERROR,
                      .message = nxc_arena_printf(arena, "%s %s%s%s", misfit->name, misfit->verdict.problem,
                                                  shown, unread),

@@ -2,9 +2,10 @@
 #include "compiler/config/front/argument_values.h"
 
 #include "compiler/document/nodes.h"
+#include "compiler/document/repair.h"
 #include "compiler/document/scalar.h"
+#include "compiler/settings/meant.h"
 
-#include <math.h>
 #include <string.h>
 
 bool nxc_arguments_is_list(const nxc_option_row *row) {
@@ -15,14 +16,6 @@ bool nxc_arguments_is_list(const nxc_option_row *row) {
   case NXC_TYPE_LIST_STR: return true;
   default: return false;
   }
-}
-
-/* A text that an option's type cannot read: the number that it means, where that is clear. */
-static const char *number_meant(nxc_arena *arena, const char *text, nxc_type type) {
-  nxc_value number;
-  if (type != NXC_TYPE_INT && type != NXC_TYPE_LIST_INT) return NULL;
-  if (!nxc_text_to_float(arena, text, &number) || number.number != floor(number.number)) return NULL;
-  return fabs(number.number) < 1e15 ? nxc_arena_printf(arena, "%.0f", number.number) : NULL;
 }
 
 static bool read_text(nxc_arena *arena, nxc_type type, const char *text, nxc_value *value) {
@@ -54,6 +47,14 @@ nxc_node *nxc_argument_unknown(nxc_arguments *to, const char *name, const nxc_la
   return node;
 }
 
+/* The option with its value, which is not in the map yet. */
+static nxc_repair remove_option(const nxc_arguments *to, nxc_node *node, const char *name) {
+  node->key = name;
+  node->key_at = to->head;
+  node->parent = to->map;
+  return nxc_repair_remove(to->arena, node, false);
+}
+
 nxc_node *nxc_argument_scalar(nxc_arguments *to, const char *name, nxc_type type,
                              const nxc_launch_word *word) {
   if (word->maybe) return nxc_argument_unknown(to, name, word);
@@ -74,17 +75,24 @@ nxc_node *nxc_argument_scalar(nxc_arguments *to, const char *name, nxc_type type
     return node;
   }
   if (read_text(to->arena, type, word->text, &node->value)) return node;
-  const char *meant = number_meant(to->arena, word->text, type);
-  bool taken = meant != NULL && to->relative != NULL && nxc_relative_takes_numbers(to->relative, name);
+  const nxc_option_row *row = nxc_arguments_option(to, name);
+  const nxc_domain domain = row ? row->domain : (nxc_domain){.type = type};
+  nxc_meant number = nxc_number_meant(to->arena, &domain, word->text);
+  const char *meant = number.text;
+  bool taken = number.certain && to->relative != NULL && nxc_relative_takes_numbers(to->relative, name);
   if (taken && read_text(to->arena, type, meant, &node->value)) return node;
   node->failed = true;
   const char *shown = word->from_environment ? "the value of the environment" : word->text;
   const char *wanted = type == NXC_TYPE_INT || type == NXC_TYPE_LIST_INT ? "an integer" : "a number";
   nxc_repair repair = {0};
-  if (meant != NULL && nxc_span_reads(word->at, word->text))
-    repair = nxc_repair_span(to->arena, word->at, meant, true);
+  bool plain = nxc_span_reads(word->at, word->text);
+  if (meant != NULL && plain) repair = nxc_repair_span(to->arena, word->at, meant, number.certain);
+  bool out = meant == NULL && row != NULL && row->required == NULL && row->initial != NULL;
+  if (out && plain) repair = remove_option(to, node, name);
   nxc_report_repair(to->sink, "NX5907", NXC_SEVERITY_ERROR, word->at,
-                    meant ? nxc_arena_printf(to->arena, "write %s", meant) : "write a number in digits",
+                    meant ? nxc_arena_printf(to->arena, "write %s", meant)
+                    : out ? "write a number in digits, or leave the option out"
+                          : "write a number in digits",
                     repair, "--%s needs %s, and %s is none", name, wanted, shown);
   return node;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/front/arguments.h"
+#include "compiler/config/front/argument_slips.h"
 #include "compiler/config/front/argument_values.h"
 
 #include "compiler/diagnostics/nearest.h"
@@ -80,6 +81,7 @@ static void judge_word(nxc_arguments *to, const nxc_option_row *row, const char 
 void nxc_arguments_put(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span at,
                        const nxc_launch_words *values) {
   nxc_node *node;
+  to->head = at;
   if (row != NULL && row->alias_of != NULL) row = nxc_option_find(to->dialect, row->alias_of);
   nxc_type type = row ? row->domain.type : NXC_TYPE_STR;
   if (type == NXC_TYPE_BOOL || (row == NULL && values->n_items == 0)) node = nxc_argument_switch(to, at);
@@ -194,40 +196,13 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
   return row;
 }
 
-/* -name, which argparse knows as nothing; gives the option that is meant, or NULL. */
-static const nxc_option_row *find_behind_one(nxc_arguments *to, const char *name, nxc_span at) {
-  const nxc_option_row *row = has_own_alone(to) ? NULL : nxc_arguments_option(to, name);
-  if (row == NULL) return NULL;
-  nxc_arena *arena = to->arena;
-  report_repair(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", name),
-                nxc_repair_word(arena, at, nxc_arena_printf(arena, "-%s", name),
-                                nxc_arena_printf(arena, "--%s", name), true),
-                nxc_arena_printf(arena, "options have two hyphens in front, and -%s has one", name));
-  return row;
-}
-
-/* A value behind a switch. */
-static void report_switch_value(nxc_arguments *to, const nxc_launch_word *word, const char *name) {
-  bool no = strcasecmp(word->text, "false") == 0;
-  const char *shown = word->from_environment ? "this value" : word->text;
-  const char *fix =
-      no ? nxc_arena_printf(to->arena, "leave --%s out altogether", name) : "leave the value out";
-  report(to, "NX5903", word->at, fix,
-         nxc_arena_printf(to->arena, "--%s is a switch and takes no value; Megatron stops at %s", name,
-                          shown));
-}
-
 /* Words behind everything that could take them, as one finding; gives the index behind them. */
 static size_t report_strays(nxc_arguments *to, const nxc_launch_words *words, size_t from, bool ended) {
   size_t end = from + 1;
-  while (end < words->n_items && (ended || !is_option_word(to, words->items[end].text))) end++;
-  const nxc_launch_word *word = &words->items[from];
-  const char *shown = word->from_environment ? "this value" : word->text;
-  const char *message = end - from == 1
-                            ? nxc_arena_printf(to->arena, "%s belongs to no option", shown)
-                            : nxc_arena_printf(to->arena, "%s and %zu more belong to no option", shown,
-                                               end - from - 1);
-  report(to, "NX5905", word->at, "write the option that it belongs to in front, or leave it out", message);
+  while (end < words->n_items && (ended || (!is_option_word(to, words->items[end].text) &&
+                                            !nxc_argument_is_bare(to, words->items[end].text))))
+    end++;
+  nxc_argument_strays(to, &words->items[from], end - from, from > 0 ? &words->items[from - 1] : NULL);
   return end;
 }
 
@@ -235,6 +210,8 @@ static size_t report_strays(nxc_arguments *to, const nxc_launch_words *words, si
 static nxc_launch_words values_behind(nxc_arguments *to, const nxc_launch_words *words, size_t from,
                                       size_t n_max, size_t *next) {
   nxc_launch_words values = {0};
+  bool more = from + 1 < words->n_items && !is_option_word(to, words->items[from + 1].text);
+  if (more && nxc_argument_parts(to, &words->items[from])) from++;
   while (from < words->n_items && values.n_items < n_max && !is_option_word(to, words->items[from].text)) {
     if (words->items[from].many && (values.n_items > 0 || n_max > 1)) break; /* of the next option, or none */
     values.items = nxc_arena_grow(to->arena, values.items, values.n_items, sizeof *values.items);
@@ -258,17 +235,6 @@ static nxc_launch_word part_of(nxc_arguments *to, const nxc_launch_word *word, s
   return part;
 }
 
-/* An option without a value; a negative number behind it that argparse takes for an option was meant. */
-static void report_missing(nxc_arguments *to, const char *name, nxc_span at, const char *behind,
-                           size_t *next) {
-  bool meant = behind[0] == '-' && (isdigit((unsigned char)behind[1]) || behind[1] == '.');
-  const char *fix = meant ? nxc_arena_printf(to->arena, "write --%s=%s", name, behind)
-                          : "give the value, or leave the option out";
-  const char *why = meant ? nxc_arena_printf(to->arena, ": argparse takes %s for an option", behind) : "";
-  report(to, "NX5904", at, fix, nxc_arena_printf(to->arena, "a value is missing behind --%s%s", name, why));
-  *next += meant;
-}
-
 /* A word that nothing here tells: it may be an option as well as a value. */
 static bool is_untold(const nxc_launch_word *word) {
   return word->unset != NULL && strcmp(word->unset, word->text) == 0;
@@ -282,17 +248,22 @@ static bool is_many(const nxc_launch_words *words, size_t i) {
 /* One option and what belongs to it; gives the index of the next word. */
 static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size_t i) {
   const nxc_launch_word *word = &words->items[i];
-  size_t n_dashes = strncmp(word->text, "--", 2) == 0 ? 2 : 1, n_bytes = strlen(word->text), next = i + 1;
+  size_t n_dashes = strspn(word->text, "-"), n_bytes = strlen(word->text), next = i + 1;
+  if (n_dashes > 2) n_dashes = 2;
   if (word->text[n_dashes] == '$' && word->unset != NULL) { /* --$DTYPE: any option, or several */
     to->open = true;
     return next;
   }
   const char *equals = strchr(word->text, '=');
-  size_t n_name = (equals ? (size_t)(equals - word->text) : n_bytes) - n_dashes;
+  size_t n_name = (equals ? (size_t)(equals - word->text) : n_bytes) - n_dashes, n_between = 1;
+  if (equals == NULL) {
+    size_t n_glued = nxc_argument_glued(to, word, n_dashes, &n_between);
+    if (n_glued > 0) equals = word->text + n_dashes + (n_name = n_glued);
+  }
   const nxc_launch_word head = part_of(to, word, 0, n_dashes + n_name);
   const char *name = head.text + n_dashes;
   const nxc_option_row *row =
-      n_dashes == 2 ? nxc_arguments_option(to, name) : find_behind_one(to, name, head.at);
+      n_dashes == 2 ? nxc_arguments_option(to, name) : nxc_argument_behind_few(to, name, head.at, n_dashes);
   if (row == NULL && n_dashes == 2) {
     row = find_meant(to, name, head.at);
     if (row != NULL) name = row->name;
@@ -305,16 +276,18 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   bool is_list = target != NULL && nxc_arguments_is_list(target);
   nxc_launch_words values = {0};
   if (equals != NULL) {
-    nxc_launch_word value = part_of(to, word, n_dashes + n_name + 1, n_bytes - n_dashes - n_name - 1);
-    if (is_switch) report_switch_value(to, &value, name);
+    size_t n_front = n_dashes + n_name + n_between;
+    nxc_launch_word value = part_of(to, word, n_front, n_bytes - n_front);
+    if (is_switch) nxc_argument_of_switch(to, &value, name, head.at);
     values.items = nxc_arena_grow(to->arena, NULL, 0, sizeof value);
     values.items[values.n_items++] = value;
   } else {
     size_t n_max = is_list || row == NULL ? words->n_items : is_switch && is_many(words, next) ? 0 : 1;
+    if (is_switch && next < words->n_items && nxc_argument_is_bare(to, words->items[next].text)) n_max = 0;
     values = values_behind(to, words, next, n_max, &next);
     if (is_switch && values.n_items > 0 && is_untold(&values.items[0])) values.n_items = 0, next--;
     if (is_switch && values.n_items > 0 && !values.items[0].maybe)
-      report_switch_value(to, &values.items[0], name);
+      nxc_argument_of_switch(to, &values.items[0], name, head.at);
   }
   if (word->maybe) {
     nxc_arguments_put_node(to, row ? row->name : name, head.at, nxc_argument_unknown(to, name, word));
@@ -326,7 +299,8 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   if ((needed || foreign || empty) && is_many(words, next))
     values = (nxc_launch_words){&words->items[next++], 1}, needed = false;
   if (needed) {
-    report_missing(to, name, head.at, next < words->n_items ? words->items[next].text : "", &next);
+    const nxc_launch_word *behind = next < words->n_items ? &words->items[next] : NULL;
+    next += nxc_argument_missing(to, target, name, head.at, behind);
     return next;
   }
   nxc_arguments_put(to, row, name, head.at, &values);
@@ -362,6 +336,7 @@ void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
     else if (is_untold(&words->items[i])) to->open = true, i++;
     else if (words->items[i].maybe || has_own_alone(to) || (to->relative != NULL && !to->settled))
       i++; /* an option of such a code may take more words than one */
+    else if (!ended && nxc_argument_is_bare(to, text)) i = read_option(to, words, i);
     else i = report_strays(to, words, i, ended);
   }
   to->open = to->open || (many && to->map->n_children == 0); /* all options come from there */

@@ -20,6 +20,7 @@ typedef struct nxc_arguments {
   const nxc_dialect *dialect;
   nxc_node *map;
   bool script;  /* they stand in one */
+  nxc_span head; /* of the option that is read */
   bool settled; /* the option before has all that it takes */
   bool open; /* a word that nothing here tells may be any option */
   const nxc_program_row *program; /* whose options they are; NULL: of the training of a decoder */

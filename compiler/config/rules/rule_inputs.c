@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/rules/rule_inputs.h"
+#include "compiler/config/rules/remedy.h"
 
 #include "compiler/document/repair.h"
 
@@ -249,6 +250,38 @@ static nxc_repair repair_of(nxc_rule_run *run, const nxc_rule_row *rule) {
   return sets ? nxc_repair_value(run->arena, bound->node, value, false) : (nxc_repair){0};
 }
 
+/* The rule's remedy with the change that is made, where it does not say that itself. */
+static const char *with_change(nxc_rule_run *run, const char *fix, const nxc_remedy *remedy) {
+  const char *name = remedy->bound->row->name;
+  const char *value = remedy->value == NULL               ? "out"
+                      : remedy->value->kind == NXC_STRING ? remedy->value->text
+                                                          : nxc_value_show(run->arena, remedy->value);
+  const char *change =
+      nxc_arena_printf(run->arena, remedy->value ? "set %s to %s" : "leave %s %s", name, value);
+  if (fix == NULL) return change;
+  if (!remedy->bound->given || strcmp(fix, nxc_arena_printf(run->arena, "write %s", value)) == 0) return fix;
+  bool named = nxc_remedy_says(fix, name) || nxc_remedy_says(fix, nxc_name_last(name));
+  bool leaves = nxc_remedy_says(fix, "leave") || nxc_remedy_says(fix, "remove");
+  const char *to = nxc_arena_printf(run->arena, "%s %s",
+                                    remedy->value && remedy->value->kind == NXC_INT ? "to" : "", value);
+  if (named && (remedy->value ? nxc_remedy_says(fix, to + (*to == ' ')) : leaves)) return fix;
+  bool such = remedy->value != NULL && strstr(fix, " or ") == NULL &&
+              strncmp(fix, change, strlen(change) - strlen(value)) == 0;
+  return such ? nxc_arena_printf(run->arena, "%s, such as %s", fix, value)
+              : nxc_arena_printf(run->arena, "%s; here: %s", fix, change);
+}
+
+/* Its remedy, and as data the change that the remedy names, or the smallest one that mends it. */
+static void advise(nxc_rule_run *run, const nxc_rule_row *rule, nxc_finding *finding) {
+  finding->fix = fill_remedy(run, rule->fix);
+  finding->repair = repair_of(run, rule);
+  if (finding->repair.n_edits > 0 || finding->severity < NXC_SEVERITY_ERROR) return;
+  nxc_remedy remedy = nxc_rule_remedy(run, rule, finding->fix);
+  if (remedy.repair.n_edits == 0) return;
+  finding->repair = remedy.repair;
+  finding->fix = with_change(run, finding->fix, &remedy);
+}
+
 /* The largest of the inputs that a file gives. */
 static nxc_span largest_in_file(nxc_rule_run *run, const nxc_name *names, size_t n_names) {
   nxc_span largest = {0};
@@ -291,15 +324,15 @@ void nxc_rule_report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expr
   }
   if (at.source == NULL && wanted != NULL && wanted->n_names > 0)
     at = place_of_section(run, &wanted->names[0]);
-  nxc_sink_report(run->sink, &(nxc_finding){.id = rule->id,
-                                            .severity = nxc_rule_severity(run, rule),
-                                            .message = fill(run, rule->message),
-                                            .at = at,
-                                            .fix = fill_remedy(run, rule->fix),
-                                            .repair = repair_of(run, rule),
-                                            .remarks = remarks,
-                                            .n_remarks = n_remarks,
-                                            .firm = run->structural});
+  nxc_finding finding = {.id = rule->id,
+                         .severity = nxc_rule_severity(run, rule),
+                         .message = fill(run, rule->message),
+                         .at = at,
+                         .remarks = remarks,
+                         .n_remarks = n_remarks,
+                         .firm = run->structural};
+  advise(run, rule, &finding);
+  nxc_sink_report(run->sink, &finding);
 }
 
 bool nxc_rule_is_missing(nxc_rule_run *run, const nxc_name *name) {

@@ -349,15 +349,56 @@ static void take_all(nxc_shell *s) {
   add_launch(s, &all);
 }
 
+/* The line above goes on: its backslash is put, what stands behind it goes, and so does a comment, which
+ * nobody reads then. */
+static nxc_repair go_on_above(nxc_shell *s, const nxc_launch_word *word) {
+  if (word->at.source == NULL || word->at.line < 2) return (nxc_repair){0};
+  const nxc_source *source = word->at.source;
+  size_t n_bytes;
+  const char *line = nxc_source_line(source, word->at.line - 1, &n_bytes);
+  const char *comment = memmem(line, n_bytes, " #", 2);
+  size_t end = comment ? (size_t)(comment - line) : n_bytes, at = end;
+  while (at > 0 && strchr(" \t\\", line[at - 1]) != NULL) at--;
+  if (at == 0 || line[0] == '#' || memchr(line, '\'', n_bytes) || memchr(line, '"', n_bytes))
+    return (nxc_repair){0}; /* another line is meant, or a quote hides what # and \ are */
+  size_t begin = (size_t)(line - source->text);
+  nxc_edit edit = {source, begin + at, begin + n_bytes, " \\"};
+  return nxc_repair_copy(s->arena, &(nxc_repair){&edit, 1, comment == NULL});
+}
+
+/* The training that stands above a command of options alone was meant to have them. */
+static nxc_launch *launch_above(nxc_shell *s, const nxc_launch_word *word) {
+  nxc_launch *above = NULL;
+  for (size_t i = 0; i < s->script->n_launches; i++) {
+    nxc_launch *launch = &s->script->launches[i];
+    if (launch->at.source == word->at.source && launch->at.line < word->at.line) above = launch;
+  }
+  return above;
+}
+
+static bool is_blank(const char *text) {
+  return text[strspn(text, " ")] == '\0';
+}
+
 /* An option that begins a command of a script: the line above did not continue, so that the training never
- * gets it. */
+ * gets it. The rest is judged as if it did. */
 static void report_lost(nxc_shell *s) {
+  nxc_launch *above = NULL;
   for (size_t i = 0; i < s->options.n_items; i++) {
     const nxc_launch_word *word = &s->options.items[i];
-    if (strncmp(word->text, "--", 2) != 0 || !word->first) continue;
-    nxc_report(s->sink, "NX5915", NXC_SEVERITY_ERROR, word->at,
-               "let the line above end with a backslash, and nothing behind it; no comment may stand between",
-               "%s begins a command of its own here, and never reaches the training", word->text);
+    bool lost = strncmp(word->text, "--", 2) == 0 && word->first;
+    if (word->first) above = lost ? launch_above(s, word) : NULL;
+    nxc_launch_words *arguments = above ? &above->arguments : NULL;
+    if (lost && arguments != NULL && arguments->n_items > 0 &&
+        is_blank(arguments->items[arguments->n_items - 1].text))
+      arguments->n_items--; /* what the backslash stood before */
+    if (arguments != NULL) add_word(s, arguments, *word);
+    if (lost)
+      nxc_report_repair(
+          s->sink, "NX5915", NXC_SEVERITY_ERROR, word->at,
+          "let the line above end with a backslash, and nothing behind it; no comment may stand between",
+          go_on_above(s, word), "%s begins a command of its own here, and never reaches the training",
+          word->text);
   }
 }
 
