@@ -49,19 +49,14 @@ bool nxc_estimate_compile(const nxc_estimate_request *asked, const nxc_request *
   return compiled->settings != NULL;
 }
 
-/* What the allocator holds more, and what driver and communicators take. */
-static double bytes_on(const nxc_machine *machine, double bytes) {
-  if (!is_accelerator(machine)) return bytes;
-  return bytes * machine->device->allocator + (double)machine->device->reserved_bytes;
-}
-
 static double *bytes_of_stages(const nxc_own_estimate *own, const nxc_system *system,
                                const nxc_machine *machine, nxc_arena *arena) {
   uint32_t n_stages = own->training.layout.pipeline;
   double *bytes = nxc_arena_array(arena, n_stages, sizeof *bytes);
   for (uint32_t stage = 0; stage < n_stages; stage++) {
     nxc_own_memory m = nxc_own_memory_of_stage(system, &own->sizes, &own->training, stage, arena);
-    bytes[stage] = bytes_on(machine, m.total);
+    bytes[stage] =
+        is_accelerator(machine) ? nxc_own_taken(machine->device, m.total, own->sizes.world) : m.total;
   }
   return bytes;
 }
@@ -71,7 +66,7 @@ static void time_on(const nxc_machine *machine, const nxc_system *system, nxc_ar
   own->timed = is_accelerator(machine);
   if (!own->timed) return;
   own->held_bytes = own->memory.total * machine->device->allocator;
-  own->device_bytes = bytes_on(machine, own->memory.total);
+  own->device_bytes = nxc_own_taken(machine->device, own->memory.total, own->sizes.world);
   own->time = nxc_own_time_of(system, &own->sizes, &own->training, machine, arena);
 }
 

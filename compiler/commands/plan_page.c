@@ -65,7 +65,7 @@ static json_t *own_stages_json(const nxc_plan_report *r, const nxc_timeline *lin
   json_t *list = json_array();
   for (uint32_t stage = 0; stage < line->n_stages; stage++) {
     nxc_own_memory m = nxc_own_memory_of_stage(system, &own->sizes, &own->training, stage, r->arena);
-    double total = device ? m.total * device->allocator + (double)device->reserved_bytes : m.total;
+    double total = device ? nxc_own_taken(device, m.total, own->sizes.world) : m.total;
     json_array_append_new(list, stage_json(total, m.parts[NXC_PART_ACTIVATIONS], line->in_flight[stage]));
   }
   return list;

@@ -107,6 +107,15 @@ double nxc_own_offloaded(const nxc_system *system, const nxc_sizes *z, const nxc
 
 /* ---- in all ---- */
 
+/* Context and kernels, as a first tensor of PyTorch shows them (transformers, "Methods and tools for
+ * efficient training on a single GPU"). */
+static const double context_bytes = 1343 * 1048576.0;
+
+double nxc_own_taken(const nxc_device *device, double tensors, double ranks) {
+  double reserved = (double)device->reserved_bytes;
+  return tensors * device->allocator + (ranks > 1 ? reserved : fmin(reserved, context_bytes));
+}
+
 static int compare_lines(const void *a, const void *b) {
   double left = ((const nxc_memory_line *)a)->bytes, right = ((const nxc_memory_line *)b)->bytes;
   return (left < right) - (left > right);

@@ -9,6 +9,7 @@
 #define NXC_ESTIMATE_MEMORY_H
 
 #include "compiler/estimate/system.h"
+#include "compiler/machine/machine.h"
 
 typedef struct nxc_memory_line {
   const nxc_system_row *row;
@@ -28,6 +29,9 @@ nxc_own_memory nxc_own_memory_of_stage(const nxc_system *system, const nxc_sizes
 /* Of the stage that needs most. */
 nxc_own_memory nxc_own_memory_of(const nxc_system *system, const nxc_sizes *sizes,
                                  const nxc_training *training, nxc_arena *arena);
+/* What a rank takes of a device for such tensors: what its allocator holds more, the driver and
+ * communicators, of which one rank alone has none. */
+double nxc_own_taken(const nxc_device *device, double tensors, double ranks);
 /* Bytes of a stage's activations that one micro-batch sends to the host's memory, and has back. */
 double nxc_own_offloaded(const nxc_system *system, const nxc_sizes *of_stage, const nxc_training *training,
                          nxc_arena *arena);

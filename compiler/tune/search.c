@@ -66,9 +66,8 @@ const char *const *nxc_tune_parts(const nxc_machine *machine, size_t *n_parts) {
 }
 
 static double own_memory(const search *s, const nxc_sizes *sizes, const nxc_training *training) {
-  const nxc_device *device = s->request->machine->device;
   nxc_own_memory memory = nxc_own_memory_of(s->request->system, sizes, training, s->scratch);
-  return memory.total * device->allocator + (double)device->reserved_bytes;
+  return nxc_own_taken(s->request->machine->device, memory.total, sizes->world);
 }
 
 static void estimate_own(search *s, const nxc_said *said, nxc_tuned *tuned) {

@@ -229,6 +229,16 @@ static void test_growing(void **unused) {
   }
 }
 
+/* One rank alone has no communicators, but never less than nothing of what the machine says. */
+static void test_taken(void **unused) {
+  (void)unused;
+  nxc_device device = {.allocator = 1.1, .reserved_bytes = 3221225472};
+  near_to("many", nxc_own_taken(&device, 1e9, 8), 1.1e9 + 3221225472, 1e-9);
+  near_to("alone", nxc_own_taken(&device, 1e9, 1), 1.1e9 + 1343 * 1048576.0, 1e-9);
+  device.reserved_bytes = 1000;
+  near_to("little", nxc_own_taken(&device, 1e9, 1), 1.1e9 + 1000, 1e-9);
+}
+
 /* Of seven products of a layer query, value, the first of the network's first two and its last are kept, and
  * the layer's input and the attention's result. */
 static void test_second_products(void **unused) {
@@ -375,21 +385,14 @@ static void test_latent(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_state),
-      cmocka_unit_test(test_fsdp),
-      cmocka_unit_test(test_adapters),
-      cmocka_unit_test(test_quantized),
-      cmocka_unit_test(test_chunks),
-      cmocka_unit_test(test_undivided),
-      cmocka_unit_test(test_second_products),
-      cmocka_unit_test(test_reduced_once),
-      cmocka_unit_test(test_growing),
-      cmocka_unit_test(test_separate),
-      cmocka_unit_test(test_offload),
-      cmocka_unit_test(test_narrow_inputs),
-      cmocka_unit_test(test_kept_for_adapters),
-      cmocka_unit_test(test_rows_of_experts),
-      cmocka_unit_test(test_latent),
+      cmocka_unit_test(test_state),           cmocka_unit_test(test_fsdp),
+      cmocka_unit_test(test_adapters),        cmocka_unit_test(test_quantized),
+      cmocka_unit_test(test_chunks),          cmocka_unit_test(test_undivided),
+      cmocka_unit_test(test_second_products), cmocka_unit_test(test_reduced_once),
+      cmocka_unit_test(test_growing),         cmocka_unit_test(test_taken),
+      cmocka_unit_test(test_separate),        cmocka_unit_test(test_offload),
+      cmocka_unit_test(test_narrow_inputs),   cmocka_unit_test(test_kept_for_adapters),
+      cmocka_unit_test(test_rows_of_experts), cmocka_unit_test(test_latent),
       cmocka_unit_test(test_normalized),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
