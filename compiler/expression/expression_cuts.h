@@ -9,5 +9,6 @@
 typedef const nxc_value *nxc_cuts_function(nxc_evaluation *evaluation, const nxc_value *const *args,
                                            size_t n_args);
 nxc_cuts_function nxc_call_stage_cuts, nxc_call_weighted_cuts, nxc_call_layout_cuts, nxc_call_deepspeed_cuts;
+nxc_cuts_function nxc_call_cut_ends, nxc_call_cut_counts, nxc_call_cuts_layout;
 
 #endif

@@ -77,6 +77,38 @@ static void a_layout_is_written_out(void **state) {
   CHECK(rows);
 }
 
+/* What tells of cuts how they are said, and null where they cannot be. */
+static void cuts_are_told_as_their_systems_do(void **state) {
+  (void)state;
+  static const char *const true_of_all[] = {
+      "cut_ends(stage_cuts(126, 16, 1, 7, 7, 0, 0), 126) == [7, 7]",
+      "cut_ends(stage_cuts(10, 4, 1, 1, null, 0, 0), 10) == [1, 3]",
+      "cut_ends(stage_cuts(7, 2, 1, 3, 4, 0, 0), 7) == [3, 4]",
+      "cut_ends(stage_cuts(8, 4, 1, null, null, 0, 0), 8) == [2, 2]",
+      "cut_ends(['layers.1', 'layers.4', 'layers.6'], 9) == null",
+      "cut_ends(stage_cuts(9, 4, 1, 0, null, 0, 0), 9) == null",
+      "cut_ends(['layers.1', 'layers.3'], 4) == null",
+      "cut_counts(stage_cuts(14, 4, 2, null, null, 1, 1), 14) == [1, 1]",
+      "cut_counts(stage_cuts(15, 4, 2, null, null, 1, 0), 15) == [1, 0]",
+      "cut_counts(stage_cuts(15, 4, 2, null, null, 0, 1), 15) == [0, 1]",
+      "cut_counts(stage_cuts(16, 4, 2, null, null, 0, 0), 16) == [0, 0]",
+      "cut_counts(['layers.2', 'layers.5', 'layers.8'], 13) == null", /* the last has one more */
+      "cut_counts(['layers.0', 'layers.3'], 6) == null",              /* the first lacks two */
+      "cut_counts(['layers.2', 'layers.4', 'layers.7'], 11) == null",
+      "cuts_layout(stage_cuts(7, 4, 1, null, null, 1, 0), 7) == 'Et|t*2|t*2|t*2L'",
+      "cuts_layout(['embedding', 'layers.1', 'layers.1'], 2) == 'E|t*2||L'",
+      "layout_cuts(cuts_layout(weighted_cuts(28, 4, 1, 1), 28)) == weighted_cuts(28, 4, 1, 1)",
+  };
+  nxc_arena *arena = nxc_arena_new();
+  for (size_t i = 0; i < sizeof true_of_all / sizeof *true_of_all; i++) {
+    const char *text = nxc_arena_printf(arena, "%s ? 1 : 0", true_of_all[i]);
+    if (strcmp(evaluate(arena, text), "1") != 0) fail_msg("%s is not so", true_of_all[i]);
+  }
+  assert_string_equal(evaluate(arena, "cut_ends(['layers.1'], 'two')"), "error");
+  assert_string_equal(evaluate(arena, "cuts_layout([1], 2)"), "error");
+  nxc_arena_free(arena);
+}
+
 static void xorl_gives_the_rest_to_the_first(void **state) {
   (void)state;
   static const expected rows[] = {
@@ -177,6 +209,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(megatron_shares_what_the_ends_leave),
       cmocka_unit_test(a_layout_is_written_out),
+      cmocka_unit_test(cuts_are_told_as_their_systems_do),
       cmocka_unit_test(xorl_gives_the_rest_to_the_first),
       cmocka_unit_test(deepspeed_balances_its_list_of_modules),
       cmocka_unit_test(steps_of_a_growing_batch),
