@@ -59,7 +59,7 @@ static void read_layout(const nxc_space *space, const nxc_choice *choice, nxc_la
   l->expert = (uint32_t)nxc_choice_value(space, choice, NXC_KNOB_EXPERT).first;
   l->context = (uint32_t)nxc_choice_value(space, choice, NXC_KNOB_CONTEXT).first;
   l->ulysses = ulysses_of(space, l->context);
-  if (choice->at[NXC_KNOB_STAGES] != 0) l->cuts = NULL;
+  if (choice->at[NXC_KNOB_STAGES] != 0) l->cuts = stages.cuts != NULL ? stages.cuts->items : NULL;
   l->pipeline = (uint32_t)stages.first;
   l->n_chunks = (uint32_t)(stages.first * stages.second);
   l->pipeline_order = (nxc_order_id)nxc_choice_value(space, choice, NXC_KNOB_ORDER).first;
@@ -124,6 +124,14 @@ static bool is_share(const nxc_space *space, const nxc_choice *choice, nxc_knob 
   return nxc_choice_value(space, choice, knob).first == nxc_thousandths(settings, id);
 }
 
+/* Where the cuts are chosen, and not left to the system. */
+static bool has_cuts(const nxc_layout *l, const nxc_value *cuts) {
+  bool same = cuts == NULL || (l->cuts != NULL && cuts->n_items + 1 == l->n_chunks);
+  for (size_t i = 0; same && cuts != NULL && i < cuts->n_items; i++)
+    same = nxc_value_equal(&l->cuts[i], &cuts->items[i]);
+  return same;
+}
+
 bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_training *t,
                    const nxc_settings *settings) {
   nxc_training chosen;
@@ -133,6 +141,7 @@ bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_t
                     has_same_modules(&t->recomputation, &chosen.recomputation);
   return l->world == c->world && l->tensor == c->tensor && l->context == c->context &&
          l->pipeline == c->pipeline && l->n_chunks == c->n_chunks && l->expert == c->expert &&
+         has_cuts(l, nxc_choice_value(space, choice, NXC_KNOB_STAGES).cuts) &&
          (l->pipeline == 1 || l->pipeline_order == c->pipeline_order) &&
          l->sequence_parallel == c->sequence_parallel && t->batch.micro == chosen.batch.micro &&
          t->batch.global == chosen.batch.global && t->batch.n_micro == chosen.batch.n_micro &&
@@ -221,7 +230,8 @@ static void set_mesh(const nxc_space *space, const nxc_choice *choice, const set
   if (choice->at[NXC_KNOB_STAGES] != 0) {
     set_int(to, NX_SETTING_MESH_PIPELINE, stages.first);
     set_int(to, NX_SETTING_MESH_VIRTUAL_PIPELINE, stages.second);
-    forget(to, NX_SETTING_PIPELINE_CUTS);
+    if (stages.cuts != NULL) set(to, NX_SETTING_PIPELINE_CUTS, *stages.cuts);
+    else forget(to, NX_SETTING_PIPELINE_CUTS);
   }
   if (choice->at[NXC_KNOB_ORDER] != 0)
     set_word(to, NX_SETTING_PIPELINE_SCHEDULE,

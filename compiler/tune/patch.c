@@ -299,6 +299,13 @@ static int compare_pieces(const void *a, const void *b) {
   return (left->end > right->end) - (left->end < right->end);
 }
 
+/* Whether all of a line is gone but blanks, which end the text. */
+static bool is_empty_line(const patcher *p, const nxc_buffer *text, size_t at) {
+  size_t n = text->n_bytes;
+  while (n > 0 && text->bytes[n - 1] == ' ') n--;
+  return *text_at(p, at) == '\n' && n > 0 && n < text->n_bytes && text->bytes[n - 1] == '\n';
+}
+
 const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_option_change *edits,
                       size_t n_edits) {
   patcher p = {.arena = arena, .binding = binding, .source = binding->origin.first};
@@ -310,10 +317,16 @@ const char *nxc_patch(nxc_arena *arena, const nxc_binding *binding, const nxc_op
   size_t at = 0;
   nxc_buffer_puts(&text, "");
   for (size_t i = 0; i < p.n_pieces; i++) {
-    if (p.pieces[i].start < at) continue; /* within what is gone */
-    nxc_buffer_put(&text, p.source->text + at, p.pieces[i].start - at);
-    nxc_buffer_puts(&text, p.pieces[i].text);
+    if (p.pieces[i].start < at && p.pieces[i].end <= at) continue;  /* within what is gone */
+    size_t start = p.pieces[i].start > at ? p.pieces[i].start : at; /* two that go share the blanks between */
+    nxc_buffer_put(&text, p.source->text + at, start - at);
+    bool apart = text.n_bytes > 0 && text.bytes[text.n_bytes - 1] == ' ';
+    nxc_buffer_puts(&text, p.pieces[i].text + (apart && *p.pieces[i].text == ' '));
     at = p.pieces[i].end;
+    bool last = i + 1 == p.n_pieces || p.pieces[i + 1].start > at;
+    if (!last || *p.pieces[i].text != '\0' || !is_empty_line(&p, &text, at)) continue;
+    while (text.bytes[text.n_bytes - 1] == ' ') text.n_bytes--;
+    at++;
   }
   nxc_buffer_put(&text, p.source->text + at, p.source->n_bytes - at);
   return text.bytes;

@@ -13,7 +13,8 @@ struct nxc_speaker {
   bool *sets;    /* the same: it does */
   bool *follows; /* of each setting: an option of the file says it, which follows from others */
   const char **lacking; /* of each option: why it is not said; NULL: it may be */
-  bool *places;  /* of each option: given, and only says which layers or ranks have what */
+  nxc_setting_id *places; /* of each option: given, and only says which layers or ranks have what: of these
+                           * cuts, or this division of data (NX_N_SETTINGS: neither) */
   bool has_places, has_references, restates;
 };
 
@@ -59,10 +60,11 @@ static void find_options(nxc_speaker *s, nxc_arena *arena) {
   }
 }
 
-/* Numbers that only the rules read which derive what stands where. */
+/* Numbers, and what else is composed, that only the rules read which derive what stands where. */
 static void find_places(nxc_speaker *s, nxc_arena *arena) {
   const nxc_binding *binding = s->compiled->binding;
   s->places = nxc_arena_array(arena, binding->dialect->n_options, sizeof *s->places);
+  for (size_t i = 0; i < binding->dialect->n_options; i++) s->places[i] = NX_N_SETTINGS;
   for (size_t i = 0; i < nxc_n_rules; i++) {
     const nxc_rule_row *rule = &nxc_rules[i];
     bool derives = rule->derives == NX_SETTING_PIPELINE_CUTS || rule->derives == NX_SETTING_MESH_REPLICATE;
@@ -71,9 +73,10 @@ static void find_places(nxc_speaker *s, nxc_arena *arena) {
     for (size_t n = 0; n < derive->n_names; n++) {
       if (derive->names[n].kind != NXC_NAME_OPTION) continue;
       const nxc_bound *bound = nxc_binding_find(binding, derive->names[n].path);
-      bool number = bound != NULL && bound->given && bound->row->domain.type == NXC_TYPE_INT;
-      if (!number || bound->row->n_sets > 0) continue;
-      s->places[bound - binding->options] = s->has_places = true;
+      if (bound == NULL || !bound->given || bound->row->n_sets > 0) continue;
+      if (bound->row->domain.type != NXC_TYPE_INT && bound->row->from == NULL) continue;
+      s->places[bound - binding->options] = rule->derives;
+      s->has_places = true;
     }
   }
 }
@@ -184,9 +187,14 @@ static void make_edits(saying *s, const nxc_space *space, const nxc_choice *choi
   if (s->how->restates) restate(compiled->settings, changed);
   if (!s->how->all) keep_followers(s->speaker, changed);
   if (s->how->pins) changed[NX_SETTING_BATCH_GLOBAL] = changed[NX_SETTING_BATCH_MICRO] = true;
-  compare_options(s, compose(s->speaker, wanted, s->arena), changed);
-  for (size_t i = 0; s->how->drops && i < compiled->dialect->n_options; i++)
-    if (s->speaker->places[i]) edit(s, i, NULL);
+  const nxc_binding *composed = compose(s->speaker, wanted, s->arena);
+  compare_options(s, composed, changed);
+  bool other_stages = choice->at[NXC_KNOB_STAGES] != 0; /* for which the old cuts were not meant */
+  for (size_t i = 0; i < compiled->dialect->n_options; i++) {
+    nxc_setting_id place = s->speaker->places[i];
+    bool drops = s->how->drops || (other_stages && place == NX_SETTING_PIPELINE_CUTS);
+    if (place != NX_N_SETTINGS && drops && !composed->options[i].given) edit(s, i, NULL);
+  }
 }
 
 /* Whether the file says its own layout otherwise than it would be said here. */

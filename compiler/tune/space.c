@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/tune/space.h"
 
+#include "compiler/document/scalar.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -41,12 +43,20 @@ bool nxc_knobs_parse(nxc_arena *arena, const char *text, bool varies[NXC_N_KNOBS
 
 /* ---- values ---- */
 
-static void add(nxc_space *space, nxc_arena *arena, nxc_knob knob, int64_t first, int64_t second) {
+/* The file's own value stays the only one of its numbers. */
+static void add_value(nxc_space *space, nxc_arena *arena, nxc_knob knob, nxc_knob_value value) {
   size_t n = space->n_values[knob];
-  for (size_t i = 0; i < n; i++)
-    if (space->values[knob][i].first == first && space->values[knob][i].second == second) return;
-  space->values[knob] = nxc_arena_grow(arena, space->values[knob], n, sizeof(nxc_knob_value));
-  space->values[knob][space->n_values[knob]++] = (nxc_knob_value){first, second};
+  for (size_t i = 0; i < n; i++) {
+    const nxc_knob_value *other = &space->values[knob][i];
+    bool same = other->first == value.first && other->second == value.second;
+    if (same && (i == 0 || other->cuts == value.cuts)) return;
+  }
+  space->values[knob] = nxc_arena_grow(arena, space->values[knob], n, sizeof value);
+  space->values[knob][space->n_values[knob]++] = value;
+}
+
+static void add(nxc_space *space, nxc_arena *arena, nxc_knob knob, int64_t first, int64_t second) {
+  add_value(space, arena, knob, (nxc_knob_value){.first = first, .second = second});
 }
 
 static void add_own(nxc_space *space, nxc_arena *arena) {
@@ -76,13 +86,36 @@ static void add_tensor(nxc_space *space, nxc_arena *arena) {
       for (int64_t divides = n > 1; divides >= 0; divides--) add(space, arena, NXC_KNOB_TENSOR, n, divides);
 }
 
+/* The ends, which have embedding and loss, get less, and all others the same. */
+static const nxc_value *cut_unevenly(nxc_arena *arena, int64_t n_chunks, int64_t each, int64_t lacking) {
+  nxc_value *names = nxc_arena_array(arena, (size_t)n_chunks, sizeof *names);
+  nxc_value *list = nxc_arena_alloc(arena, sizeof *list);
+  *list = (nxc_value){.kind = NXC_LIST, .items = names, .n_items = (size_t)n_chunks - 1};
+  for (int64_t chunk = 1; chunk < n_chunks; chunk++) {
+    const char *name = nxc_arena_printf(arena, "layers.%lld", (long long)(chunk * each - lacking / 2 - 1));
+    names[chunk - 1] = nxc_string_value(name, strlen(name));
+  }
+  return list;
+}
+
+/* Layers that do not divide: one or two less are a chunk's embedding and loss; of whole stages more may lack,
+ * as long as something is left. */
+static void add_uneven(nxc_space *space, nxc_arena *arena, int64_t stages, int64_t chunks) {
+  int64_t layers = space->training->model.layers, n = stages * chunks;
+  int64_t each = (layers - 1) / n + 1, lacking = n * each - layers, most = chunks > 1 ? 2 : 2 * each - 2;
+  if (lacking == 0 || lacking > most || (lacking + 1) / 2 >= each) return;
+  const nxc_value *cuts = cut_unevenly(arena, n, each, lacking);
+  add_value(space, arena, NXC_KNOB_STAGES, (nxc_knob_value){stages, chunks, cuts});
+}
+
 static void add_stages(nxc_space *space, nxc_arena *arena) {
   int64_t layers = space->training->model.layers, world = space->training->layout.world;
   for (int64_t n = 1; n <= layers && n <= world; n++) {
     if (world % n != 0) continue;
     add(space, arena, NXC_KNOB_STAGES, n, 1);
-    for (int64_t chunks = 2; n > 1 && layers % n == 0 && chunks <= layers / n; chunks++)
-      if (layers / n % chunks == 0) add(space, arena, NXC_KNOB_STAGES, n, chunks);
+    for (int64_t chunks = 1; n > 1 && chunks <= layers / n; chunks++)
+      if (layers % (n * chunks) == 0) add(space, arena, NXC_KNOB_STAGES, n, chunks);
+      else add_uneven(space, arena, n, chunks);
   }
 }
 

@@ -100,6 +100,7 @@ static bool is_worse(const nxc_space *space, nxc_knob knob, size_t place) {
   for (size_t i = 0; i < place; i++) {
     nxc_knob_value other = space->values[knob][i];
     if (other.first != value.first) continue;
+    if (knob == NXC_KNOB_STAGES && other.second == value.second) return true; /* its own way to divide them */
     if (knob == NXC_KNOB_RECOMPUTE || (knob == NXC_KNOB_TENSOR && other.second > value.second)) return true;
   }
   return false;

@@ -156,7 +156,8 @@ conf=../../../conf
 result "a deadline stops the search" $?
 [ "$slowness" -eq 1 ] || finish # a build that checks itself says nothing of time
 # What is refused for a few reasons is judged a few times, and what would have to change is told.
-"$nxcfg" tune $conf/megatron/llama-405b.sh --machine trn1 --format json >"$folder/refused"
+"$nxcfg" tune $conf/megatron/llama-405b.sh --machine trn1 --memory 5GiB --vary mesh,batch,recompute,zero,global \
+  --format json >"$folder/refused"
 number() { sed -n "s/^  \"$1\": \([0-9]*\),*\$/\1/p" "$folder/refused"; }
 [ "$(number judged)" -lt 64 ] && [ "$(number refused)" -eq "$(number fit)" ] && [ "$(number fit)" -gt 512 ] &&
   grep -q '"id": "NX2950"' "$folder/refused" && ! grep -q '"fix": null' "$folder/refused"
