@@ -47,7 +47,9 @@ for folder in "$recorded"/forms/*; do
   plan "$form" stages 2 mesh.world=2 mesh.pipeline=2
   plan "$form" ring 2 mesh.world=2 mesh.context=2 attention.ring=true
   plan "$form" ulysses 2 mesh.world=2 mesh.context=2 attention.ulysses=true
-  [ "$form" = balanced ] || [ "$form" = balanced_quantiles ] && plan "$form" experts 2 mesh.world=2 mesh.expert=2
+  case $form in
+    balanced | balanced_quantiles | residual | one_bias) plan "$form" experts 2 mesh.world=2 mesh.expert=2 ;;
+  esac
   [ "$form" = balanced_steps ] && continue # the step's load is that of more ranks at once
   plan "$form" zero3 2 mesh.world=2 optimizer.zero_stage=3
   [ "$form" = votes ] || continue

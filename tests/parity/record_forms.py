@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records what forms of decoders that no model of transformers has make of the recorded tokens, in float64:
 recorded/forms/FORM has weights, settings of nxcfg, and the loss and the norm of the gradient of each of three steps of
-plain gradient descent (forms.sh).
+plain gradient descent (forms.sh). usage: record_forms.py [FORM]...
 """
 import math
 import pathlib
+import sys
 
 import numpy
 import torch
@@ -25,11 +26,45 @@ FORMS = {
     "balanced": MIXTURE + f" moe.aux_loss_coef={AUX[0]} moe.sequence_aux_loss_coef={AUX[1]}",
     "balanced_steps": MIXTURE + f" moe.aux_loss_coef={AUX[0]} moe.sequence_aux_loss_coef={AUX[1]} moe.step_aux_loss_coef={AUX[2]}",
     "balanced_quantiles": MIXTURE + f" moe.routing=quantiles moe.quantile_memory={MEMORY}",
+    "residual": f"moe.experts={EXPERTS} moe.ffn_hidden={WIDTH} moe.dropless=true moe.buffer_factor={EXPERTS} "
+                f"moe.shared_softmax=true moe.aux_loss_coef={AUX[0]} model.ffn_bias=true moe.biases=first",
+    "one_bias": f"moe.experts={EXPERTS} moe.top_k={TOP} moe.ffn_hidden={WIDTH} moe.dropless=true moe.buffer_factor={EXPERTS} "
+                f"model.ffn_bias=true moe.biases=layer",
     "votes": f"optimizer.name=distsignsgd optimizer.weight_decay={DECAY} optimizer.norm_weight_decay=true",
     "local": f"model.attention_pattern=[local,global] model.sparse_block={BLOCK}",
     "z_loss": f"loss.z_coef={Z}",
     "further": f"model.predict_depth={DEPTH} model.predict_loss_factor={FACTOR}",
 }
+
+
+DEEPSPEED = ("residual", "one_bias")
+
+
+def add_mixture(add, weights, form, at):
+  """DeepSpeed's with use_residual, whose first products have biases; MegaBlocks' with one of all."""
+  residual = form == "residual"
+  at, names = (at, ("gate_proj", "up_proj", "down_proj")) if residual else (at[:-4] + "block_sparse_moe.", ("w1", "w3", "w2"))
+  add(at + "gate", EXPERTS, HIDDEN)
+
+  def bias(name, size):
+    add(name, size)
+    weights[name + ".bias"] = weights.pop(name + ".weight") - 1
+
+  for block in [f"experts.{e}." for e in range(EXPERTS)] + ["shared_expert."] * residual:
+    for name in names:
+      add(at + block + name, *((HIDDEN, WIDTH) if name == names[2] else (WIDTH, HIDDEN)))
+      weight = weights[at + block + name + ".weight"]
+      if residual and name != names[2]:
+        bias(at + block + name + "_", WIDTH)
+        weights[at + block + name + ".bias"] = weights.pop(at + block + name + "_.bias")
+        weights[at + block + name + ".weight"] = weight
+  if residual:
+    add(at + "shared_expert_gate", 2, HIDDEN)
+    weight = weights[at + "shared_expert_gate.weight"]
+    bias(at + "shared_expert_gate", 2)
+    weights[at + "shared_expert_gate.weight"] = weight
+  else:
+    bias(at[:-len("block_sparse_moe.")] + "mlp.down_proj", HIDDEN)
 
 
 def make_weights(form):
@@ -49,6 +84,9 @@ def make_weights(form):
       add(at + "self_attn.output_gate_proj", HEADS if form == "gated_heads" else HIDDEN, HIDDEN)
     if form.startswith("balanced"):
       add(at + "block_sparse_moe.gate", EXPERTS, HIDDEN)
+    if form in DEEPSPEED:
+      add_mixture(add, weights, form, at + "mlp.")
+      continue
     for mlp in [f"block_sparse_moe.experts.{e}." for e in range(EXPERTS)] if form.startswith("balanced") else ["mlp."]:
       names = ("w1", "w3", "w2") if "experts" in mlp else ("gate_proj", "up_proj", "down_proj")
       add(at + mlp + names[0], WIDTH, HIDDEN), add(at + mlp + names[1], WIDTH, HIDDEN), add(at + mlp + names[2], HIDDEN, WIDTH)
@@ -113,6 +151,8 @@ class Model:
     h = self.norm(x, at + "post_attention_layernorm")
     if self.form.startswith("balanced"):
       return x + self.experts(h, at + "block_sparse_moe.", i)
+    if self.form in DEEPSPEED:
+      return x + self.first_choices(h, at)
     h = torch.nn.functional.silu(self.product(h, at + "mlp.gate_proj")) * self.product(h, at + "mlp.up_proj")
     return x + self.product(self.norm(h, at + "mlp.inner_layernorm") if within else h, at + "mlp.down_proj")
 
@@ -140,6 +180,27 @@ class Model:
       y = y + weights[..., e, None] * self.product(
           torch.nn.functional.silu(self.product(h, w + "w1")) * self.product(h, w + "w3"), w + "w2")
     return y
+
+  def first_choices(self, h, at):
+    """Weights are a softmax over all experts; the loss is DeepSpeed's top1gating's."""
+    residual = self.form == "residual"
+    own, names = (at + "mlp.", ("gate_proj", "up_proj", "down_proj")) if residual else (at + "block_sparse_moe.", ("w1", "w3", "w2"))
+
+    def block(name):
+      first, second = [self.product(h, own + name + part) + self.p.get(own + name + part + ".bias", 0.0) for part in names[:2]]
+      return self.product(torch.nn.functional.silu(first) * second, own + name + names[2])
+
+    gates = self.product(h, own + "gate").softmax(-1)
+    mask = torch.zeros_like(gates).scatter(-1, gates.topk(1 if residual else TOP, -1).indices, 1.0)
+    y = sum((gates * mask)[..., e, None] * block(f"experts.{e}.") for e in range(EXPERTS))
+    if not residual:
+      return y + self.p[at + "mlp.down_proj.bias"]
+    for first in range(0, BATCH, MICRO):
+      part = slice(first, first + MICRO)
+      loss = (gates[part].flatten(0, 1).mean(0) * mask[part].flatten(0, 1).mean(0)).sum() * EXPERTS
+      self.router = self.router + AUX[0] * loss * MICRO / BATCH
+    shares = (self.product(h, own + "shared_expert_gate") + self.p[own + "shared_expert_gate.bias"]).softmax(-1)
+    return y * shares[..., :1] + block("shared_expert.") * shares[..., 1:]
 
   def note_quantiles(self, logits, layer):
     """The mean over micro-batches of Megatron's qb_dual_update."""
@@ -217,7 +278,7 @@ def record(form, tokens):
 
 def main():
   tokens = torch.from_numpy(numpy.fromfile(HERE / "recorded" / "tokens.bin", "<u2").astype(numpy.int64))
-  for form in FORMS:
+  for form in sys.argv[1:] or FORMS:
     record(form, tokens)
 
 

@@ -34,7 +34,8 @@ static nxc_id dense(const nxc_decoder *d, nxc_id x, nxc_part first, int64_t widt
   if (d->layer->norm_within)
     y = nxc_decoder_norm_of_features(d, y, NXC_PART_FFN_INNER_NORM, "inner_norm", d->tensor);
   const nxc_box box = {first + 2, width, first_feature};
-  return nxc_decoder_row_product(d, y, &box, ffn->bias);
+  bool experts_first = ffn->mixture && ffn->mixture->biases == NXC_BIASES_OF_FIRST;
+  return nxc_decoder_row_product(d, y, &box, ffn->bias && !experts_first);
 }
 
 /* A number for each token, by a weight of one row. */
@@ -56,6 +57,28 @@ static nxc_id shared_gate(const nxc_decoder *d, nxc_id x, nxc_id shared) {
                     &(nxc_op_request){.op = NX_OP_row_gate, .name = "shared_share", .in = {shared, gate}});
 }
 
+/* A token's logit of one of the two. */
+static nxc_id logit_of(const nxc_decoder *d, int64_t row, const char *weight, const char *bias,
+                       const char *name, nxc_id x) {
+  const nxc_box box = {NXC_PART_SHARED_MIX, 1, nxc_rank_number_of(row)};
+  nxc_id rows = nxc_parameter_rows(d->graph, d->t, weight, &box, 1, d->t->model.hidden, 0);
+  nxc_id number = nxc_parameter_bias(d->graph, d->t, bias, &box, 1, 0);
+  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_matmul,
+                                                .name = name,
+                                                .in = {x, rows, number},
+                                                .attrs = {[NX_matmul_trans_b] = nxc_integer(1)}});
+}
+
+/* y by its share of a softmax of two. */
+static nxc_id shared_out(const nxc_decoder *d, const char *name, nxc_id y, nxc_id own, nxc_id other) {
+  nxc_id more =
+      nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_columns_add,
+                                             .name = nxc_arena_printf(d->graph->arena, "%s_logit", name),
+                                             .in = {own, other},
+                                             .attrs = {[NX_columns_add_scale] = nxc_real(-1)}});
+  return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_row_gate, .name = name, .in = {y, more}});
+}
+
 /* x is between tensor-parallel regions. */
 static nxc_id feed_forward(const nxc_decoder *d, nxc_id x) {
   const nxc_feed_forward_spec *ffn = &d->layer->ffn;
@@ -67,7 +90,14 @@ static nxc_id feed_forward(const nxc_decoder *d, nxc_id x) {
   if (mixture->shared_hidden == 0) return y;
   int64_t width = mixture->shared_hidden / tensor;
   nxc_id shared = dense(d, nxc_decoder_enter_region(d, x), NXC_PART_SHARED_GATE, width, "shared_up");
-  if (mixture->shared_gate) shared = shared_gate(d, x, shared);
+  if (mixture->shared_softmax) {
+    nxc_id first = logit_of(d, 0, "routed_mix_weight", "routed_mix_bias", "routed_logit", x),
+           second = logit_of(d, 1, "shared_mix_weight", "shared_mix_bias", "shared_logit", x);
+    y = shared_out(d, "routed_part", y, first, second);
+    shared = shared_out(d, "shared_part", shared, second, first);
+  } else if (mixture->shared_gate) {
+    shared = shared_gate(d, x, shared);
+  }
   return nxc_append(d->graph, &(nxc_op_request){.op = NX_OP_add, .name = "with_shared", .in = {y, shared}});
 }
 

@@ -80,7 +80,8 @@ static int64_t rows_of_matrix(const nxc_graph *graph, const nxc_training *t, nxc
 static const nxc_init_spec *init_of(const nxc_model *model, nxc_part part) {
   if (part == NXC_PART_EMBEDDING) return &model->embedding_init;
   if (part == NXC_PART_POSITIONS) return &model->position_init;
-  if (part == NXC_PART_ROUTER) return &model->router_init;
+  bool shares = part == NXC_PART_SHARED_MIX && model->mixture && model->mixture->shared_softmax;
+  if (part == NXC_PART_ROUTER || shares) return &model->router_init;
   if (part == NXC_PART_RELATIVE) return &model->relative_init;
   return is_output(part) ? &model->output_init : &model->init;
 }

@@ -88,7 +88,7 @@ static int64_t layer_rows(const nxc_model *m, const nxc_layer_spec *spec, nxc_pa
   switch (part) {
     case NXC_PART_Q:
     case NXC_PART_Q_UP: return a->heads * a->head_dim;
-    case NXC_PART_SHARED_MIX: return 1;
+    case NXC_PART_SHARED_MIX: return spec->ffn.mixture->shared_softmax ? 2 : 1;
     case NXC_PART_SINKS: return a->heads;
     case NXC_PART_ATTENTION_GATE: return a->gates;
     case NXC_PART_FFN_INNER_NORM: return spec->ffn.width;

@@ -28,6 +28,7 @@ typedef struct nxc_mixture {
   int64_t hidden;        /* width inside an expert */
   int64_t shared_hidden; /* of the experts that every token goes through, together; 0: there are none */
   bool shared_gate;      /* a token has a weight for what they make of it */
+  bool shared_softmax;   /* which is of a softmax, and its own experts have the rest */
   int64_t score;         /* as of moe_route */
   bool normalize;
   double scale;

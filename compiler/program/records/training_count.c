@@ -2,6 +2,11 @@
 /* Parameters and operations, counted from the specs. */
 #include "compiler/program/records/training.h"
 
+static int64_t shared_rows(const nxc_mixture *mixture) {
+  if (mixture->shared_hidden == 0 || !mixture->shared_gate) return 0;
+  return mixture->shared_softmax ? 2 : 1;
+}
+
 /* Elements of a layer's matrices, or of those that a token meets. */
 static double layer_matrices(const nxc_model *m, const nxc_layer_spec *spec, bool met) {
   const nxc_attention_spec *a = &spec->attention;
@@ -11,7 +16,7 @@ static double layer_matrices(const nxc_model *m, const nxc_layer_spec *spec, boo
   if (mixture == NULL) return attention + feature * (double)spec->ffn.width;
   double n_networks = (double)(met ? mixture->top_k : mixture->n_experts);
   double width = n_networks * (double)mixture->hidden + (double)mixture->shared_hidden;
-  double routers = (double)(mixture->n_experts + (mixture->shared_hidden > 0 && mixture->shared_gate));
+  double routers = (double)(mixture->n_experts + shared_rows(mixture));
   return attention + feature * width + hidden * routers;
 }
 
@@ -24,7 +29,8 @@ static int64_t ffn_biases(const nxc_model *m, const nxc_feed_forward_spec *ffn) 
   const nxc_mixture *mixture = ffn->mixture;
   int64_t ways = ffn->activation->gated ? 2 : 1;
   if (mixture == NULL) return m->hidden + ffn->width * ways;
-  int64_t shared = mixture->shared_hidden > 0 ? m->hidden + mixture->shared_hidden * ways : 0;
+  int64_t shared = mixture->shared_hidden * ways;
+  if (mixture->shared_hidden > 0 && mixture->biases != NXC_BIASES_OF_FIRST) shared += m->hidden;
   const int64_t first = mixture->n_experts * mixture->hidden * ways, last = mixture->n_experts * m->hidden;
   const int64_t own[] = {[NXC_BIASES_OF_EXPERTS] = first + last,
                          [NXC_BIASES_OF_FIRST] = first,
@@ -50,6 +56,7 @@ static int64_t layer_vectors(const nxc_model *m, const nxc_layer_spec *spec) {
   if (a->output_bias) n += m->hidden;
   if (a->sinks) n += a->heads;
   if (spec->ffn.mixture && spec->ffn.mixture->biased) n += spec->ffn.mixture->n_experts;
+  if (spec->ffn.mixture && spec->ffn.mixture->shared_softmax) n += shared_rows(spec->ffn.mixture);
   if (spec->ffn.mixture && spec->ffn.mixture->corrected) n += spec->ffn.mixture->n_experts;
   return spec->ffn.bias ? n + ffn_biases(m, &spec->ffn) : n;
 }
