@@ -84,6 +84,11 @@ static const option_words inert_beside[] = {
 #include "schema/relatives.def"
 };
 
+static const option_words said_beside[] = {
+#define RELATIVE_SAID_BESIDE(name, option, others) {name, option, others},
+#include "schema/relatives.def"
+};
+
 static const option_words tasks[] = {
 #define RELATIVE_TASK(name, option, task) {name, option, task},
 #include "schema/relatives.def"
@@ -293,6 +298,10 @@ static const char *words_of(const option_words *rows, size_t n_rows, const nxc_r
 
 const char *nxc_relative_inert_beside(const nxc_relative *relative, const char *option) {
   return words_of(inert_beside, sizeof inert_beside / sizeof *inert_beside, relative, option);
+}
+
+const char *nxc_relative_said_beside(const nxc_relative *relative, const char *option) {
+  return words_of(said_beside, sizeof said_beside / sizeof *said_beside, relative, option);
 }
 
 const char *nxc_relative_task(const nxc_relative *relative, const char *option) {

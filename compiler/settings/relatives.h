@@ -59,6 +59,8 @@ bool nxc_relative_is_inert(const nxc_relative *relative, const char *option, con
 const char *nxc_relative_inert_beside(const nxc_relative *relative, const char *option);
 /* Whether settings say all that this option of its own does, with this word. */
 bool nxc_relative_is_said(const nxc_relative *relative, const char *option, const char *word);
+/* Options, parted by blanks, beside all of which they say what this one does. NULL: none. */
+const char *nxc_relative_said_beside(const nxc_relative *relative, const char *option);
 /* "trains by reinforcement learning", where this option of its own is given. NULL: as the system does. */
 const char *nxc_relative_task(const nxc_relative *relative, const char *option);
 /* Whether a rule does not hold where this option of its own is given. */

@@ -166,6 +166,12 @@ static bool is_inert(const nxc_binding *binding, const nxc_node *node, const cha
          (others != NULL && gives_all(binding, others));
 }
 
+static bool is_said(const nxc_binding *binding, const nxc_node *node) {
+  const char *others = nxc_relative_said_beside(binding->relative, node->key);
+  return nxc_relative_is_said(binding->relative, node->key, word_of(binding, node)) ||
+         (others != NULL && gives_all(binding, others));
+}
+
 /* What it trains for, as ", and trains ..."; "": as the system does. */
 static const char *task_of(const nxc_binding *binding) {
   const nxc_node *root = binding->document->root;
@@ -206,7 +212,7 @@ static hurdle hurdle_of(const nxc_binding *binding, const nxc_node *node, const 
   if (scalar && is_inert(binding, node, node->key)) return IS_INERT;
   const nxc_relative_meaning *means = meaning_of(binding, node, NULL);
   bool unread = scalar && means != NULL && strcmp(means->value, "?") == 0;
-  bool said = !unread && nxc_relative_is_said(binding->relative, node->key, word_of(binding, node));
+  bool said = !unread && is_said(binding, node);
   if (said && map) return hurdle_within(binding, node, node->key, unknown);
   bool part = node->failed && nxc_relative_lists(binding->relative, node->key); /* of what it lists */
   if (said && scalar && !part) return IS_SAID;
