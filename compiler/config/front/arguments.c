@@ -180,13 +180,13 @@ static const nxc_option_row *find_meant(nxc_arguments *to, const char *name, nxc
   if (to->relative != NULL && nxc_relative_has(to->relative, name)) return NULL;
   const char *hyphens = with_hyphens(arena, name), *whole = completion(to, hyphens);
   const nxc_option_row *row = nxc_arguments_option(to, hyphens);
-  if (row != NULL) {
+  if (row != NULL && !to->underscores) {
     report_repair(to, "NX5901", at, nxc_arena_printf(arena, "write --%s", hyphens),
                   nxc_repair_word(arena, at, name, hyphens, true),
                   nxc_arena_printf(arena,
                                    "options are written with hyphens on the command line, and --%s is not",
                                    name));
-  } else if (whole != NULL && to->program == NULL && !to->own) {
+  } else if (row == NULL && whole != NULL && to->program == NULL && !to->own) {
     row = nxc_arguments_option(to, whole);
     report_repair(to, "NX5902", at, nxc_arena_printf(arena, "write --%s", whole),
                   nxc_repair_word(arena, at, name, whole, true),
@@ -266,7 +266,8 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
       n_dashes == 2 ? nxc_arguments_option(to, name) : nxc_argument_behind_few(to, name, head.at, n_dashes);
   if (row == NULL && n_dashes == 2) {
     row = find_meant(to, name, head.at);
-    if (row != NULL) name = row->name;
+    const char *hyphens = row != NULL ? row->name : to->underscores ? with_hyphens(to->arena, name) : name;
+    if (row != NULL || nxc_past_option_find(to->dialect->name, hyphens) != NULL) name = hyphens;
   }
   if (row == NULL && is_section(name)) name = nxc_arena_printf(to->arena, "--%s", name);
   to->settled = row != NULL && !word->maybe && !(to->relative && nxc_relative_lists(to->relative, name));
@@ -323,9 +324,37 @@ const nxc_relative *nxc_arguments_relative(const nxc_arguments *to, const nxc_la
   return nxc_relative_of_options(to->dialect->name, given, n);
 }
 
+/* Many with underscores, and none with hyphens, are no slip. */
+static const nxc_launch_word *first_of_underscores(const nxc_arguments *to, const nxc_launch_words *words) {
+  enum { MANY = 5 };
+  const nxc_launch_word *first = NULL;
+  size_t n = 0;
+  for (size_t i = 0; i < words->n_items; i++) {
+    const char *text = words->items[i].text;
+    if (strncmp(text, "--", 2) != 0) continue;
+    const char *name = nxc_arena_strndup(to->arena, text + 2, strcspn(text + 2, "="));
+    bool known = nxc_arguments_option(to, with_hyphens(to->arena, name)) != NULL;
+    if (known && strchr(name, '-') != NULL) return NULL;
+    if (!known || strchr(name, '_') == NULL) continue;
+    if (n++ == 0) first = &words->items[i];
+  }
+  return n >= MANY ? first : NULL;
+}
+
+static void find_underscores(nxc_arguments *to, const nxc_launch_words *words) {
+  const nxc_launch_word *first = has_own_alone(to) ? NULL : first_of_underscores(to, words);
+  if (first == NULL || to->underscores) return;
+  to->underscores = true;
+  nxc_report(to->sink, "NX5901", NXC_SEVERITY_WARNING, first->at,
+             "have that code itself judge it, or write hyphens",
+             "options are written with hyphens on the command line, and all of these with underscores, as "
+             "Megatron-LLM has them");
+}
+
 void nxc_arguments_read(nxc_arguments *to, const nxc_launch_words *words) {
   bool ended = false, many = false;
   if (to->relative == NULL) to->relative = nxc_arguments_relative(to, words);
+  find_underscores(to, words);
   for (size_t i = 0; i < words->n_items;) {
     many = many || is_many(words, i);
     const char *text = words->items[i].text;

@@ -23,6 +23,7 @@ typedef struct nxc_arguments {
   nxc_span head; /* of the option that is read */
   bool settled; /* the option before has all that it takes */
   bool open; /* a word that nothing here tells may be any option */
+  bool underscores; /* every name is written with them, as a code that grew out of the system has it */
   const nxc_program_row *program; /* whose options they are; NULL: of the training of a decoder */
   bool own;                       /* ... by a program of the user's own, which may have further ones */
   const nxc_relative *relative;   /* the code that they are for instead; NULL: the system itself */
