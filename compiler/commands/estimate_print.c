@@ -11,6 +11,9 @@ json_t *nxc_assumed_json(const nxc_assumed *assumed) {
   if (assumed->defaults)
     json_array_append_new(
         list, json_pack("{s:s, s:s}", "setting", "defaults", "value", "of what other texts may give"));
+  if (assumed->arguments != NULL)
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "setting", "arguments of the script", "value",
+                                          assumed->arguments, "why", "as a comment of it shows"));
   if (assumed->model != NULL)
     json_array_append_new(list, json_pack("{s:s, s:s}", "setting", "model", "value", assumed->model));
   for (size_t i = 0; i < assumed->n_items; i++)

@@ -37,6 +37,9 @@ const char *nxc_batches_show(nxc_arena *arena, const nxc_settings *settings) {
 
 const char *nxc_assumed_show(nxc_arena *arena, const nxc_assumed *assumed) {
   const char *text = assumed->defaults ? "defaults of what other texts may give" : "";
+  if (assumed->arguments != NULL)
+    text = nxc_arena_printf(arena, "%s%sarguments of the script (as a comment of it shows): %s", text,
+                            *text ? ", " : "", assumed->arguments);
   if (assumed->model != NULL)
     text = nxc_arena_printf(arena, "%s%sthe shape of %s", text, *text ? ", " : "", assumed->model);
   for (size_t i = 0; i < assumed->n_items; i++)

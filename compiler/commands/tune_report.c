@@ -230,6 +230,10 @@ static void print_ties(const nxc_tune_result *result, FILE *out) {
 
 static void print_assumed(const nxc_tune_report *r, FILE *out) {
   if (r->assumed->defaults) fputs("assumed: defaults of what other texts may give\n", out);
+  if (r->assumed->arguments != NULL)
+    print_words(out, "assumed: ",
+                nxc_arena_printf(r->arena, "arguments of the script (as a comment of it shows): %s",
+                                 r->assumed->arguments));
   if (r->assumed->model != NULL) fprintf(out, "assumed: the shape of %s\n", r->assumed->model);
   for (size_t i = 0; i < r->assumed->n_items; i++) {
     const nxc_assumption *one = &r->assumed->items[i];

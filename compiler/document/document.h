@@ -66,6 +66,7 @@ typedef struct nxc_document {
   const char *handed; /* the script that handed this to a program, and how; NULL: the file itself is judged */
   bool script;    /* it is a script, which may have arguments of its own */
   size_t n_asked; /* of those, that it reads and nobody told: $1 to this one */
+  const char *example; /* of those, in a comment of it; NULL: none */
   bool idle; /* it starts no training, and has no options of one */
   bool part; /* it has options for a program that another text starts */
   nxc_span *launches;        /* of a script: where each program that it starts stands */

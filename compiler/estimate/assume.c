@@ -14,6 +14,8 @@ typedef struct attempt {
   const char *model;
   nxc_span model_at;
   const char *told; /* the user's own name of the model, or NULL */
+  const char *arguments; /* of the script, that a comment of it shows, or NULL */
+  bool tried;            /* those */
 } attempt;
 
 /* A compilation with what has been assumed so far. */
@@ -275,10 +277,30 @@ static bool is_shapeless(const nxc_settings *s) {
          nxc_settings_from(s, NX_SETTING_MODEL_LAYERS)->kind == NXC_FROM_DIALECT_DEFAULT;
 }
 
+/* What a script takes for itself, as one that is called with a size of the model. */
+static bool assume_arguments(attempt *a, const trial *before) {
+  const nxc_settings *s = before->compiled.settings;
+  const char *example = before->compiled.document->example;
+  bool lacks = lacks_layers(s) || !nxc_has(s, NX_SETTING_MESH_TENSOR) ||
+               !nxc_has(s, NX_SETTING_MESH_PIPELINE) || !nxc_has(s, NX_SETTING_MODEL_SEQUENCE) ||
+               !nxc_has(s, NX_SETTING_BATCH_MICRO);
+  if (a->tried || example == NULL || !lacks) return false;
+  nxc_request given = a->request;
+  a->tried = true;
+  a->request.script_arguments = a->arguments = example;
+  a->request.followed = NULL; /* without them */
+  trial t = compile(a);
+  if (t.compiled.settings != NULL && !lacks_layers(t.compiled.settings)) return true;
+  a->request = given;
+  a->arguments = NULL;
+  return false;
+}
+
 /* The next of what is unknown, what others follow from first; false where nothing more can be assumed. */
 static bool assume_next(attempt *a, const trial *t) {
   const nxc_settings *s = t->compiled.settings;
   if (s == NULL || nxc_is_other_kind(s)) return false;
+  if (assume_arguments(a, t)) return true;
   if (t->compiled.binding->elsewhere && !a->request.assumes_defaults)
     return a->request.assumes_defaults = true;
   if (a->model == NULL && lacks_layers(s) && assume_model(a, &t->compiled)) return true;
@@ -292,7 +314,8 @@ static bool assume_next(attempt *a, const trial *t) {
 /* What was assumed and nothing else gives. */
 static nxc_assumed in_use(const attempt *a, const nxc_settings *s) {
   nxc_assumption *items = nxc_arena_array(a->arena, MOST_ASSUMPTIONS, sizeof *items);
-  nxc_assumed assumed = {.items = items, .model = a->model, .model_at = a->model_at};
+  nxc_assumed assumed = {
+      .items = items, .model = a->model, .model_at = a->model_at, .arguments = a->arguments};
   for (size_t i = 0; i < a->request.n_assumptions && s != NULL; i++)
     if (nxc_settings_from(s, a->items[i].setting)->kind == NXC_FROM_ASSUMED)
       items[assumed.n_items++] = a->items[i];

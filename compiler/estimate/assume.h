@@ -15,6 +15,7 @@ typedef struct nxc_assumed {
   const char *model; /* whose shape was taken, or NULL */
   nxc_span model_at; /* the option that names it; nowhere: what the run or the file is called does */
   bool defaults;     /* what other texts may give has its default */
+  const char *arguments; /* of the script, as a comment of it shows them, or NULL */
   nxc_request request; /* with all of it, to be compiled again */
 } nxc_assumed;
 

@@ -331,6 +331,7 @@ nxc_document *nxc_megatron_read(const nxc_front_texts *texts) {
                                .idle = f.idle,
                                .script = f.script,
                                .n_asked = f.n_asked,
+                               .example = f.n_asked ? nxc_script_example(arena, first, f.n_asked) : NULL,
                                .part = f.part,
                                .launches = f.launches,
                                .n_launches = f.n_launches,

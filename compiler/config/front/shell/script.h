@@ -79,6 +79,9 @@ bool nxc_script_read(nxc_arena *arena, const nxc_source *source, const nxc_sourc
 /* The same; the text of `kept` (NULL: nothing is kept) is followed at its first reading alone. */
 bool nxc_script_read_kept(nxc_followed *kept, nxc_arena *arena, const nxc_source *source,
                           const nxc_source *arguments, nxc_sink *sink, nxc_script *script);
+/* How a comment of the script calls it: the words behind its name, where there are as many. NULL: none does.
+ */
+const char *nxc_script_example(nxc_arena *arena, const nxc_source *source, size_t n_words);
 /* The text of a file that a word of a launch names: as the script itself writes it, or as it lies there. What
  * nothing here tells stands in it as it is written: $NAME. NULL: neither is known. */
 const nxc_source *nxc_script_file(nxc_script *script, const char *path);
