@@ -291,7 +291,7 @@ static void add_experts_again(const nxc_clock *c, nxc_passes *p, const nxc_pass 
  * what no gradient reads. */
 static void add_recompute(const nxc_clock *c, nxc_passes *p, const nxc_pass *unread, double width) {
   const nxc_sizes *z = c->z;
-  double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, z->stage_layers)) : 1;
+  double share = z->recompute_block ? fmin(1, z->recompute_layers / fmax(1, nxc_sizes_chunk_layers(z))) : 1;
   if (!z->recomputes_all) {
     nxc_pass_add(&p->backward, &p->again, 1);
     add_second_products(c, &p->backward, width);

@@ -12,8 +12,9 @@ typedef struct kept_layers {
 
 static kept_layers layers_kept(const nxc_sizes *z) {
   if (!z->recomputes_all) return (kept_layers){z->stage_layers, 0};
-  if (!z->recompute_block) return (kept_layers){0, ceil(z->stage_layers / fmax(1, z->recompute_layers))};
-  double again = fmin(z->stage_layers, z->recompute_layers);
+  double of_chunk = nxc_sizes_chunk_layers(z);
+  if (!z->recompute_block) return (kept_layers){0, z->chunks * ceil(of_chunk / fmax(1, z->recompute_layers))};
+  double again = z->chunks * fmin(of_chunk, z->recompute_layers);
   return (kept_layers){z->stage_layers - again, again};
 }
 
@@ -53,7 +54,8 @@ static double working_set(const nxc_kept *kept, size_t n_kept, const nxc_sizes *
     if (kept[i].row->keep == NXC_KEEP_MIXTURE) mixture += kept[i].bytes;
   }
   if (!z->recomputes_all) return 0;
-  return of_largest(z, layer, dense, mixture) * (z->recompute_block ? 1 : fmax(1, z->recompute_layers));
+  double together = z->recompute_block ? 1 : fmin(nxc_sizes_chunk_layers(z), z->recompute_layers);
+  return of_largest(z, layer, dense, mixture) * fmax(1, together);
 }
 
 /* ---- what is in the host's memory ---- */

@@ -271,6 +271,10 @@ static double network_parameters(const nxc_sizes *z, double width) {
   return (2 + z->gates) * z->hidden * width;
 }
 
+double nxc_sizes_chunk_layers(const nxc_sizes *z) {
+  return z->stage_layers / fmax(1, z->chunks);
+}
+
 static double stage_layers(const nxc_training *t, uint32_t stage, nxc_sizes *z) {
   nxc_scores scores = {0};
   double layers = 0;

@@ -38,6 +38,8 @@ nxc_sizes nxc_sizes_read(const nxc_training *training, const nxc_settings *setti
  * stage. */
 void nxc_sizes_of_stage(const nxc_sizes *sizes, const nxc_training *training, uint32_t stage, nxc_sizes *out);
 
+/* Layers of one of the stage's chunks, each of which recomputes for itself. */
+double nxc_sizes_chunk_layers(const nxc_sizes *sizes);
 /* Weights of the attention of one layer on a tensor-parallel rank. */
 double nxc_attention_on_rank(const nxc_sizes *sizes);
 

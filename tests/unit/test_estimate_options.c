@@ -76,6 +76,20 @@ static void test_orders(void **unused) {
   }
 }
 
+/* The first layers of each chunk: three of its three are all of them, and of one chunk half. */
+static void test_recomputed_chunks(void **unused) {
+  (void)unused;
+#define CHUNKS(n, which)                                                                                     \
+  MODEL "mesh.world=16 mesh.pipeline=4 batch.global=64 recompute.granularity=full mesh.virtual_pipeline=" n  \
+        " recompute.method=" which
+  outcome all = outcome_of("megatron", "h100", CHUNKS("2", "uniform recompute.layers=1")),
+          block = outcome_of("megatron", "h100", CHUNKS("2", "block recompute.layers=3")),
+          whole = outcome_of("megatron", "h100", CHUNKS("1", "block recompute.layers=3"));
+  near_to("kept", block.memory.parts[NXC_PART_ACTIVATIONS], all.memory.parts[NXC_PART_ACTIVATIONS], 1e-12);
+  near_to("time", block.time.step_s, all.time.step_s, 1e-12);
+  assert_true(whole.memory.parts[NXC_PART_ACTIVATIONS] > 1.5 * block.memory.parts[NXC_PART_ACTIVATIONS]);
+}
+
 #define AGAIN MODEL "mesh.world=8 optimizer.zero_stage=1 recompute.granularity=selective recompute.modules="
 
 /* A module within another that is named too is computed again once, and kept as little. */
@@ -315,6 +329,7 @@ static void test_graphs(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_orders),
+      cmocka_unit_test(test_recomputed_chunks),
       cmocka_unit_test(test_modules),
       cmocka_unit_test(test_nested_modules),
       cmocka_unit_test(test_adapters),
