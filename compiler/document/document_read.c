@@ -12,7 +12,7 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { DOCUMENT_NODES_MAX = 262144 };
+enum { DOCUMENT_NODES_MAX = 262144, SLIPS_MAX = 8 };
 
 /* An open list or map. In a map `key` waits for its value; a key that cannot be used has `skip` set. */
 typedef struct frame {
@@ -367,11 +367,14 @@ nxc_node *nxc_document_read_tree(nxc_reader *reader, const char *text, size_t n_
   }
   begin(b, reader);
   const char *mended = run_events(b, text, &n_bytes);
-  if (mended != NULL) { /* a slip is mended, and everything else is found in one go; what was, is told once */
+  bool whole = mended == NULL;
+  for (int n = 0; mended != NULL && n < SLIPS_MAX; n++) {
+    /* a slip is mended, and everything else is found in one go; what was, is told once */
+    reader->mended = nxc_source_new(reader->arena, reader->source->name, mended, n_bytes);
     begin(b, reader);
-    run_events(b, mended, &n_bytes);
+    mended = run_events(b, mended, &n_bytes);
   }
-  if (b->reader.ok && mended == NULL) nxc_reader_check_tabs(&b->reader, b->texts, b->n_texts);
+  if (b->reader.ok && whole) nxc_reader_check_tabs(&b->reader, b->texts, b->n_texts);
   nxc_reader_finish(&b->reader);
   nxc_node *root = b->root;
   *reader = b->reader;

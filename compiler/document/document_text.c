@@ -63,9 +63,9 @@ static const struct {
 };
 
 /* Another indentation of one line that would make YAML of the text. */
-static bool find_indentation(nxc_reader *reader, uint32_t number, nxc_line_mend *found) {
+static bool find_indentation(nxc_reader *reader, uint32_t number, bool further, nxc_line_mend *found) {
   nxc_arena *arena = reader->arena;
-  const nxc_misindented line = nxc_misindented_line(reader->source, number);
+  const nxc_misindented line = nxc_misindented_line(reader->source, number, further);
   if (line.line == 0) return false;
   size_t begin = reader->source->line_start[line.line - 1],
          fewer = line.is > line.indent ? line.is - line.indent : 0;
@@ -89,6 +89,28 @@ static const char *mended_text(const nxc_reader *reader, const nxc_edit *edit, s
   return text;
 }
 
+/* What mends the whole; else what lets reading go on to another slip; else without the line. */
+static bool find_mend(nxc_reader *text, uint32_t line, uint32_t opened, nxc_line_mend *mend, bool *moved) {
+  for (int further = 0; further < 2; further++) {
+    if (nxc_find_line_mend(text, line, opened, false, further, mend)) return true;
+    *moved = find_indentation(text, line, further, mend);
+    if (*moved) return true;
+  }
+  return nxc_find_line_mend(text, line, opened, true, false, mend);
+}
+
+/* In the text as it stands there; none where a slip in the same line was undone before. */
+static nxc_repair repair_of(const nxc_reader *reader, const nxc_line_mend *mend) {
+  const nxc_source *read = mend->edit.source, *source = reader->source;
+  uint32_t line = mend->at.line;
+  size_t n_read, n;
+  const char *as_read = nxc_source_line(read, line, &n_read), *text = nxc_source_line(source, line, &n);
+  if (n != n_read || memcmp(as_read, text, n) != 0) return (nxc_repair){0};
+  size_t begin = (size_t)(text - source->text), from = (size_t)(as_read - read->text);
+  nxc_edit edit = {source, begin + mend->edit.begin - from, begin + mend->edit.end - from, mend->edit.text};
+  return nxc_repair_copy(nxc_sink_arena(reader->sink), &(nxc_repair){&edit, 1, false});
+}
+
 const char *nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span at, const char *context,
                               nxc_span opened, size_t *n_bytes) {
   const nxc_remark remark = {opened, context};
@@ -104,22 +126,21 @@ const char *nxc_reader_syntax(nxc_reader *reader, const char *problem, nxc_span 
     finding.fix = syntax_texts[i].fix;
     break;
   }
+  nxc_reader text = *reader; /* what was read */
+  if (reader->mended != NULL) text.source = reader->mended, text.clean = reader->mended->text;
   nxc_line_mend mend;
-  uint32_t opened_in = context ? opened.line : 0;
-  bool slip = nxc_find_line_mend(reader, at.line, opened_in, false, &mend),
-       moved = !slip && find_indentation(reader, at.line, &mend),
-       known = slip || moved || nxc_find_line_mend(reader, at.line, opened_in, true, &mend);
-  const nxc_repair repair = {&mend.edit, 1, false};
+  bool moved = false, known = find_mend(&text, at.line, context ? opened.line : 0, &mend, &moved);
   if (known) {
     finding.at = mend.at;
+    finding.at.source = reader->source;
     finding.message = mend.message;
     finding.fix = mend.fix;
-    finding.repair = nxc_repair_copy(nxc_sink_arena(reader->sink), &repair);
+    finding.repair = repair_of(reader, &mend);
   }
   if (known && !moved) finding.n_remarks = 0;
   nxc_sink_report(reader->sink, &finding);
   reader->ok = false;
-  return known && reader->clean ? mended_text(reader, &mend.edit, n_bytes) : NULL;
+  return known && text.clean ? mended_text(&text, &mend.edit, n_bytes) : NULL;
 }
 
 enum { REPORTED_CHARACTERS_MAX = 8 };

@@ -20,6 +20,8 @@ typedef struct search {
   size_t n_with[INDENT_MAX]; /* lines that are indented so far */
   char *text;
   size_t least; /* cost of the best so far */
+  uint32_t ended; /* the line that reading ends at */
+  bool further;   /* a mend need not do more than let it go on */
 } search;
 
 static line read_line(const nxc_source *source, uint32_t number) {
@@ -43,27 +45,32 @@ static line neighbour(const nxc_source *source, uint32_t number, int step) {
   return found;
 }
 
-bool nxc_is_yaml(const char *text, size_t n_bytes) {
+uint32_t nxc_yaml_ends_at(const char *text, size_t n_bytes) {
   yaml_parser_t parser;
-  if (!yaml_parser_initialize(&parser)) return false;
+  if (!yaml_parser_initialize(&parser)) return 1;
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
-  bool good = true;
+  uint32_t ends_at = 0;
   size_t depth = 0;
-  for (bool more = true; more && good;) {
+  for (bool more = true; more && ends_at == 0;) {
     yaml_event_t event;
     if (!yaml_parser_parse(&parser, &event)) {
-      good = false;
+      ends_at = (uint32_t)parser.problem_mark.line + 1;
       break;
     }
     depth += event.type == YAML_MAPPING_START_EVENT || event.type == YAML_SEQUENCE_START_EVENT;
     depth -= event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
-    good = depth <= DEPTH_MAX;
+    if (depth > DEPTH_MAX) ends_at = 1;
     more = event.type != YAML_STREAM_END_EVENT;
     yaml_event_delete(&event);
   }
   yaml_parser_delete(&parser);
-  return good;
+  return ends_at;
+}
+
+bool nxc_yaml_goes_on(const char *text, size_t n_bytes, uint32_t ended, bool further) {
+  uint32_t ends_at = nxc_yaml_ends_at(text, n_bytes);
+  return ends_at == 0 || (further && ends_at > ended + 1);
 }
 
 /* What opens a map or list still holds the line below it. */
@@ -81,7 +88,7 @@ static bool would_mend(const search *in, const line *is, size_t indent) {
   memcpy(in->text, source->text, begin);
   memset(in->text + begin, ' ', indent);
   memcpy(in->text + begin + indent, source->text + end, source->n_bytes - end);
-  return nxc_is_yaml(in->text, source->n_bytes - is->indent + indent);
+  return nxc_yaml_goes_on(in->text, source->n_bytes - is->indent + indent, in->ended, in->further);
 }
 
 static size_t apart(size_t a, size_t b) {
@@ -107,11 +114,12 @@ static void try_line(search *in, const line *is, nxc_misindented *best) {
   }
 }
 
-nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t number) {
+nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t number, bool further) {
   nxc_misindented best = {0};
   if (source == NULL || source->n_bytes > NXC_MENDED_BYTES_MAX || number == 0 || number > source->n_lines)
     return best;
-  search in = {.source = source, .text = malloc(source->n_bytes + INDENT_MAX)};
+  search in = {
+      .source = source, .text = malloc(source->n_bytes + INDENT_MAX), .ended = number, .further = further};
   if (in.text == NULL) return best;
   for (uint32_t i = 1; i <= source->n_lines; i++) {
     line is = read_line(source, i);

@@ -80,12 +80,30 @@ static size_t indent_of(const nxc_source *source, uint32_t line) {
   return text != NULL && indent < n && !is_blank(text[indent]) && text[indent] != '#' ? indent : SIZE_MAX;
 }
 
-/* As the line above or below that is deeper; SIZE_MAX: unknown. */
+/* The next line above, or below, that says something; 0: none is near. */
+static uint32_t telling_line(const nxc_source *source, uint32_t line, int step) {
+  enum { APART_MAX = 8 };
+  for (int n = 0; n < APART_MAX; n++) {
+    line += (uint32_t)step;
+    if (line < 1 || line > source->n_lines) return 0;
+    if (indent_of(source, line) != SIZE_MAX) return line;
+  }
+  return 0;
+}
+
+static bool opens(const nxc_source *source, uint32_t line) {
+  look is = read_look(NULL, source, line);
+  return is.rest > is.indent && is.text[is.rest - 1] == ':';
+}
+
+/* As the line above or below that is deeper, but for what opens the lines below; SIZE_MAX: unknown. */
 static size_t indent_beside(const nxc_source *source, uint32_t line) {
-  size_t above = indent_of(source, line - 1), below = indent_of(source, line + 1);
-  if (above == SIZE_MAX || (below != SIZE_MAX && below > above)) return below;
-  look is = read_look(NULL, source, line - 1);
-  return is.text[is.rest - 1] == ':' ? above + 2 : above;
+  uint32_t before = telling_line(source, line, -1), behind = telling_line(source, line, 1);
+  size_t above = indent_of(source, before), below = indent_of(source, behind);
+  if (above == SIZE_MAX) return below;
+  size_t inside = opens(source, before) ? above + 2 : above;
+  if (opens(source, line)) return inside;
+  return below != SIZE_MAX && below > above ? below : inside;
 }
 
 static const char *quoted(const look *is) {
@@ -115,8 +133,9 @@ static bool foreign_comment(const look *is, change *to) {
     return true;
   }
   for (size_t at = is->value; at + 1 < is->n; at++) {
-    bool marks = (is->text[at] == ';' ||
-                  (at > 0 && is_blank(is->text[at - 1]) && memcmp(is->text + at, "//", 2) == 0));
+    bool begins = at > 0 && (is_blank(is->text[at - 1]) || is->text[at - 1] == ',') &&
+                  (memcmp(is->text + at, "//", 2) == 0 || memcmp(is->text + at, "/*", 2) == 0);
+    bool marks = is->text[at] == ';' || begins;
     if (is_quote(is->text[at])) at = behind_quoted(is->text, at, is->n) - 1;
     else if (marks) {
       *to = (change){at, at, " # "};
@@ -249,6 +268,8 @@ typedef struct search {
   char *text;
   size_t first, end; /* slips to look for */
   size_t n_tries;
+  uint32_t ended; /* the line that reading ends at */
+  bool further;   /* a mend need not do more than let it go on */
 } search;
 
 static bool would_mend(search *in, uint32_t line, const change *to) {
@@ -259,7 +280,7 @@ static bool would_mend(search *in, uint32_t line, const change *to) {
   memcpy(in->text, in->clean, begin);
   memcpy(in->text + begin, to->text, n);
   memcpy(in->text + begin + n, in->clean + end, n_bytes - end);
-  return nxc_is_yaml(in->text, n_bytes - (end - begin) + n);
+  return nxc_yaml_goes_on(in->text, n_bytes - (end - begin) + n, in->ended, in->further);
 }
 
 /* The two lines below stand in this one, or are its items. */
@@ -278,7 +299,13 @@ static bool try_line(search *in, uint32_t line, nxc_line_mend *found) {
   is.has_block = has_block(source, line, &is);
   for (size_t i = in->first; i < in->end; i++) {
     change to;
-    if (!slips[i].find(&is, &to) || !would_mend(in, line, &to)) continue;
+    if (!slips[i].find(&is, &to)) continue;
+    bool to_the_end = slips[i].find == open_quote && in->ended + 1 >= source->n_lines;
+    uint32_t ended = in->ended;
+    if (to_the_end) in->ended = line; /* all behind it was text */
+    bool good = would_mend(in, line, &to);
+    in->ended = ended;
+    if (!good) continue;
     size_t start = source->line_start[line - 1], at = to.begin > is.value ? is.value : to.begin;
     *found =
         (nxc_line_mend){.at = {source, line, (uint32_t)nxc_source_column(source, line, start + at) + 1, 1},
@@ -297,7 +324,7 @@ static bool leaves_open(const nxc_source *source, uint32_t line) {
   return is.indent < is.n && is.text[is.indent] != '#' && (open_quote(&is, &to) || open_bracket(&is, &to));
 }
 
-bool nxc_find_line_mend(nxc_reader *reader, uint32_t number, uint32_t opened, bool needless,
+bool nxc_find_line_mend(nxc_reader *reader, uint32_t number, uint32_t opened, bool needless, bool further,
                         nxc_line_mend *found) {
   const nxc_source *source = reader->source;
   if (reader->clean == NULL || source->n_bytes > NXC_MENDED_BYTES_MAX || number > source->n_lines)
@@ -306,6 +333,8 @@ bool nxc_find_line_mend(nxc_reader *reader, uint32_t number, uint32_t opened, bo
                .arena = reader->arena,
                .clean = reader->clean,
                .text = nxc_arena_alloc(reader->arena, 2 * source->n_bytes + INDENT_ROOM),
+               .ended = number,
+               .further = further,
                .first = needless ? NEEDLESS : 0,
                .end = needless ? N_SLIPS : NEEDLESS};
   if (try_line(&in, number, found) || (opened > 0 && try_line(&in, opened, found))) return true;

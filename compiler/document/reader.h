@@ -11,6 +11,7 @@
 typedef struct nxc_reader {
   nxc_arena *arena;
   const nxc_source *source;
+  const nxc_source *mended; /* the text with the slips undone that were found, line for line; NULL: none */
   const char *clean; /* the source's text, as long, as libyaml is given it; NULL: it reads something else */
   const nxc_reading *reading;
   nxc_sink *sink;
@@ -37,8 +38,9 @@ typedef struct nxc_misindented {
   uint32_t line;
   size_t is, indent;
 } nxc_misindented;
-nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t line);
-/* One slip in one line, undone, that would make the text YAML. The line that reading ends at is tried first,
+nxc_misindented nxc_misindented_line(const nxc_source *source, uint32_t line, bool further);
+/* One slip in one line, undone, that would make the text YAML; or, where `further` is true, that would let
+ * reading end well behind that line only, at another slip. The line that reading ends at is tried first,
  * then the one that opened what is open there (0: none), then those above. False: there is none, or the text
  * is larger than NXC_MENDED_BYTES_MAX. needless: the slip is the line itself. */
 typedef struct nxc_line_mend {
@@ -47,9 +49,12 @@ typedef struct nxc_line_mend {
   const char *message, *fix;
 } nxc_line_mend;
 enum { NXC_MENDED_BYTES_MAX = 1 << 15 };
-bool nxc_find_line_mend(nxc_reader *reader, uint32_t line, uint32_t opened, bool needless,
+bool nxc_find_line_mend(nxc_reader *reader, uint32_t line, uint32_t opened, bool needless, bool further,
                         nxc_line_mend *found);
-bool nxc_is_yaml(const char *text, size_t n_bytes);
+/* The line at which reading ends too early; 0: it does not, the text is YAML. */
+uint32_t nxc_yaml_ends_at(const char *text, size_t n_bytes);
+/* Whether that is good enough where a slip in this line, or above, was undone. */
+bool nxc_yaml_goes_on(const char *text, size_t n_bytes, uint32_t line, bool further);
 /* `length` 0: to the end of the line. */
 nxc_span nxc_reader_span(const nxc_reader *reader, size_t line, size_t column, size_t length);
 

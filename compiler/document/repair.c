@@ -31,7 +31,43 @@ static bool is_whole(const nxc_node *node) {
   return node->style != NXC_STYLE_BLOCK && end >= begin + 2 && text[begin] == quote && text[end - 1] == quote;
 }
 
+/* Byte offset behind a list or a map that is written in one line, in brackets; 0: it is none. */
+static size_t behind_brackets(const nxc_node *node) {
+  const nxc_source *source = node->at.source;
+  if (node->kind == NXC_NODE_SCALAR || source == NULL) return 0;
+  size_t at = nxc_span_offset(node->at, false), end = source->line_start[node->at.line], depth = 0;
+  if (strchr("[{", source->text[at]) == NULL) return 0;
+  for (char quote = '\0'; at < end; at++) {
+    char c = source->text[at];
+    bool opens = quote == '\0' && (c == '"' || c == '\'');
+    if (opens || c == quote) quote = opens ? c : '\0';
+    if (quote != '\0' && c == '\\') return 0;
+    if (quote != '\0') continue;
+    if (c == '#') return 0;
+    depth += c == '[' || c == '{';
+    if ((c == ']' || c == '}') && --depth == 0) return at + 1;
+  }
+  return 0;
+}
+
+/* A key without anything behind its colon. */
+static bool is_empty(const nxc_node *node) {
+  return node->kind == NXC_NODE_SCALAR && node->raw != NULL && node->raw_bytes == 0 &&
+         node->style == NXC_STYLE_PLAIN && node->at.source != NULL;
+}
+
 nxc_repair nxc_repair_value(nxc_arena *arena, const nxc_node *node, const char *text, bool safe) {
+  if (is_empty(node) && node->key != NULL && node->at.source->editable) {
+    size_t at = nxc_span_offset(node->at, false);
+    nxc_edit edit = {node->at.source, at, at, nxc_arena_printf(arena, " %s", text)};
+    return at > 0 && edit.source->text[at - 1] == ':' ? nxc_repair_copy(arena, &(nxc_repair){&edit, 1, false})
+                                                      : (nxc_repair){0};
+  }
+  size_t behind = behind_brackets(node);
+  if (behind > 0) {
+    nxc_edit edit = {node->at.source, nxc_span_offset(node->at, false), behind, text};
+    return nxc_repair_copy(arena, &(nxc_repair){&edit, 1, safe && !is_repeated(node)});
+  }
   if (!is_whole(node)) return (nxc_repair){0};
   return nxc_repair_span(arena, node->at, text, safe && !is_repeated(node));
 }
@@ -64,25 +100,6 @@ static bool is_rest(const char *text, size_t at, size_t end, bool option) {
   return at == end || text[at] == '#';
 }
 
-/* Byte offset behind a list or a map that is written in one line, in brackets; 0: it is none. */
-static size_t behind_brackets(const nxc_node *node) {
-  const nxc_source *source = node->at.source;
-  if (node->kind == NXC_NODE_SCALAR || source == NULL) return 0;
-  size_t at = nxc_span_offset(node->at, false), end = source->line_start[node->at.line], depth = 0;
-  if (strchr("[{", source->text[at]) == NULL) return 0;
-  for (char quote = '\0'; at < end; at++) {
-    char c = source->text[at];
-    bool opens = quote == '\0' && (c == '"' || c == '\'');
-    if (opens || c == quote) quote = opens ? c : '\0';
-    if (quote != '\0' && c == '\\') return 0;
-    if (quote != '\0') continue;
-    if (c == '#') return 0;
-    depth += c == '[' || c == '{';
-    if ((c == ']' || c == '}') && --depth == 0) return at + 1;
-  }
-  return 0;
-}
-
 nxc_repair nxc_repair_unwrap(nxc_arena *arena, const nxc_node *list, bool safe) {
   size_t behind = behind_brackets(list);
   if (behind == 0 || list->kind != NXC_NODE_LIST || list->n_children != 1) return (nxc_repair){0};
@@ -102,7 +119,9 @@ static bool is_option(const nxc_source *source, size_t at) {
 /* The line, where nothing but this key and its value stand in it. */
 static bool find_line(const nxc_node *node, own_line *line) {
   nxc_span key = node->key_at, value = node->at;
-  size_t behind = is_whole(node) ? nxc_span_offset(value, true) : behind_brackets(node);
+  size_t behind = is_whole(node)   ? nxc_span_offset(value, true)
+                  : is_empty(node) ? nxc_span_offset(value, false)
+                                   : behind_brackets(node);
   if (nxc_span_same(key, value)) behind = nxc_span_offset(key, true); /* a switch */
   if (node->key == NULL || key.source == NULL || behind == 0) return false;
   if (value.source != key.source || value.line != key.line) return false;
@@ -139,6 +158,9 @@ static bool find_option(const nxc_node *node, own_line *line) {
   bool is_switch = nxc_span_same(key, value);
   size_t begin = nxc_span_offset(key, false), end = nxc_span_offset(is_switch ? key : value, true);
   if (!is_option(key.source, begin) || (!is_switch && !is_whole(node)) || end <= begin) return false;
+  const char *text = key.source->text;
+  char quote = is_switch ? '\0' : text[nxc_span_offset(value, false) - 1];
+  if ((quote == '"' || quote == '\'') && text[end] == quote) end++;
   *line = (own_line){key.source, begin, end, begin, end};
   return true;
 }

@@ -104,7 +104,9 @@ static nxc_verdict not_a_number(nxc_arena *arena, const nxc_domain *domain, cons
     const nxc_value number = {.kind = NXC_FLOAT, .number = strtod(value->text, &end)};
     bool fraction = strpbrk(value->text, ".eE") != NULL;
     written = integer && *end == '\0' && fraction ? whole(arena, &number) : NULL;
-    bool same = *end == '\0' && !(integer && fraction) && strpbrk(value->text, "eE") == NULL;
+    const char *exponent = strpbrk(value->text, "eE"); /* without a point and a sign it is text to some */
+    bool plain = exponent == NULL || (strchr(value->text, '.') != NULL && strchr("+-", exponent[1]) != NULL);
+    bool same = *end == '\0' && !(integer && fraction) && plain;
     if (written == NULL)
       return wrongly_written(arena, domain, value, "write the number without quotes",
                              same ? value->text : NULL);

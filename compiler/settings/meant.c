@@ -44,7 +44,7 @@ static const char *written(nxc_arena *arena, const nxc_domain *domain, double nu
 
 nxc_meant nxc_nearest_number(nxc_arena *arena, const nxc_domain *domain, double number) {
   double nearest = is_whole_type(domain) ? floor(number) : number;
-  if (nearest < 0 && is_within(domain, -nearest)) nearest = -nearest;
+  if (nearest < 0 && nearest != -1 && is_within(domain, -nearest)) nearest = -nearest;
   if (domain->min && nearest < number_of(domain->min)) nearest = number_of(domain->min);
   if (domain->max && nearest > number_of(domain->max)) nearest = number_of(domain->max);
   if (is_whole_type(domain) && domain->above && nearest <= number_of(domain->above))
@@ -87,7 +87,9 @@ nxc_meant nxc_number_meant(nxc_arena *arena, const nxc_domain *domain, const cha
   enum { UNIT_MAX = 16 };
   const char *plain = nxc_text_meant(arena, text), *end, *last;
   double number, other;
-  if (!read_digits(arena, plain + strspn(plain, "~<>= "), &number, &end)) return (nxc_meant){0};
+  const char *digits = plain + strspn(plain, "~<>= ");
+  if (!read_digits(arena, digits, &number, &end)) return (nxc_meant){0};
+  size_t n_digits = (size_t)(end - digits);
   bool all = strlen(plain) + 2 >= strlen(text); /* but for quotes: a comment would be lost */
   bool certain = all && *plain != '~' && *plain != '<' && *plain != '>' && *end == '\0';
   end += strspn(end, " _");
@@ -99,6 +101,10 @@ nxc_meant nxc_number_meant(nxc_arena *arena, const nxc_domain *domain, const cha
     double factor = factor_of(end, is_whole_type(domain)); /* of a unit that fits */
     if (factor > 0 && is_within(domain, number * factor)) number *= factor;
   }
+  bool exact = number == strtod(digits, NULL);
+  bool plain_digits = n_digits == strspn(digits, "0123456789.");
+  if (exact && plain_digits && !is_whole_type(domain) && is_within(domain, number)) /* 1.0 stays 1.0 */
+    return (nxc_meant){nxc_arena_strndup(arena, digits, n_digits), certain};
   nxc_meant meant = nxc_nearest_number(arena, domain, number);
   meant.certain = meant.certain && certain;
   return meant;

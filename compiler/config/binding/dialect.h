@@ -107,6 +107,14 @@ bool nxc_binding_read_model_text(nxc_binding *binding, const nxc_source *text);
  * required ones lack, what nxrun refuses; then sets settings. */
 void nxc_binding_apply(nxc_binding *binding);
 
+/* The repair that is known for a value that does not fit. What an interpolation gives is written elsewhere.
+ */
+nxc_repair nxc_misfit_repair(nxc_arena *arena, const nxc_node *node, const nxc_verdict *verdict);
+/* What mostly stands for an option, as it is written: its default, or what says nothing in particular. NULL:
+ * each file has its own. */
+const char *nxc_binding_usual(const nxc_binding *binding, const nxc_option_row *row);
+/* Whether a key that is no option has the last step of this one: it stands in the wrong place. */
+bool nxc_binding_has_elsewhere(const nxc_binding *binding, const char *name);
 /* Of it, the required ones that lack (dialect_required.c). */
 void nxc_binding_check_required(nxc_binding *binding);
 

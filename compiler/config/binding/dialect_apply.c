@@ -144,20 +144,24 @@ static bool may_be_left_out(const nxc_binding *binding, const nxc_bound *bound) 
   return bound->row->required == NULL && nxc_option_default(bound->row, binding->version) != NULL;
 }
 
-/* What an interpolation gives is written elsewhere. A value that nobody can guess goes where there is a
- * default. */
-static nxc_repair repair_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
-  const nxc_verdict *verdict = &misfit->verdict;
-  const nxc_node *node = misfit->bound->node;
+nxc_repair nxc_misfit_repair(nxc_arena *arena, const nxc_node *node, const nxc_verdict *verdict) {
   if (node->derivation != NULL || node->target != NULL) return (nxc_repair){0};
-  if (verdict->unwraps) return nxc_repair_unwrap(binding->arena, node, verdict->certain);
+  if (verdict->unwraps) return nxc_repair_unwrap(arena, node, verdict->certain);
   if (verdict->item > 0 && verdict->item <= node->n_children) node = node->children[verdict->item - 1];
+  if (verdict->written == NULL) return (nxc_repair){0};
   bool word = verdict->misfit == NXC_NOT_A_WORD;
-  if (verdict->written != NULL)
-    return (word ? nxc_repair_text : nxc_repair_value)(binding->arena, node, verdict->written,
-                                                       verdict->certain);
-  if (!may_be_left_out(binding, misfit->bound)) return (nxc_repair){0};
-  return nxc_repair_remove(binding->arena, misfit->bound->node, false);
+  return (word ? nxc_repair_text : nxc_repair_value)(arena, node, verdict->written, verdict->certain);
+}
+
+/* A value that nobody can guess goes where there is a default. */
+static nxc_repair repair_misfit(nxc_binding *binding, const nxc_misfit_value *misfit) {
+  const nxc_node *node = misfit->bound->node;
+  bool here = node->derivation == NULL && node->target == NULL;
+  if (misfit->verdict.written != NULL || misfit->verdict.unwraps || !here)
+    return nxc_misfit_repair(binding->arena, node, &misfit->verdict);
+  if (may_be_left_out(binding, misfit->bound)) return nxc_repair_remove(binding->arena, node, false);
+  const char *usual = nxc_binding_usual(binding, misfit->bound->row);
+  return usual ? nxc_repair_value(binding->arena, node, usual, false) : (nxc_repair){0};
 }
 
 /* What to do, and what the repair does where the verdict knows none. */
@@ -165,8 +169,11 @@ static const char *advise_misfit(const nxc_binding *binding, const nxc_misfit_va
   const nxc_verdict *verdict = &misfit->verdict;
   const char *fix = nxc_misfit_fix(verdict);
   bool known = verdict->written != NULL || verdict->unwraps || verdict->misfit == NXC_NOT_NULLABLE;
-  if (known || !may_be_left_out(binding, misfit->bound)) return fix;
-  return nxc_arena_printf(binding->arena, "%s, or leave it out", fix);
+  const char *usual = nxc_binding_usual(binding, misfit->bound->row);
+  if (verdict->written != NULL || verdict->unwraps) return fix;
+  if (may_be_left_out(binding, misfit->bound))
+    return known ? fix : nxc_arena_printf(binding->arena, "%s, or leave it out", fix);
+  return usual ? nxc_arena_printf(binding->arena, "give it a value, such as %s", usual) : fix;
 }
 
 /* "model.activation must be one of swiglu, gelu (it is swiglo)"; what the real system never looks at is worth
@@ -242,9 +249,21 @@ static bool is_open(const nxc_binding *binding) {
   return binding->partial && !binding->assumes_defaults;
 }
 
-/* Of a part: what an option says together with one that another text may give is unknown. */
-static void forget_untold(nxc_binding *binding, const nxc_bound *bound, nxc_setting_id id) {
-  if (is_open(binding) && nxc_settings_from(binding->settings, id)->kind == NXC_FROM_DEFAULT)
+/* Whether it needs an option that is given with a value that it cannot have. */
+static bool follows_misfits(const nxc_binding *binding, const char *text) {
+  const nxc_expression *expression = nxc_expression_of(binding->arena, text);
+  for (size_t i = 0; i < expression->n_names; i++)
+    for (size_t j = 0; expression->names[i].kind == NXC_NAME_OPTION && j < binding->n_misfits; j++)
+      if (strcmp(binding->misfits[j].bound->row->name, expression->names[i].path) == 0) return true;
+  return false;
+}
+
+/* What an option says together with a value that does not fit is unknown; of a part, what it says together
+ * with an option that another text may give. */
+static void forget_untold(nxc_binding *binding, const nxc_bound *bound, const nxc_assignment *assignment) {
+  nxc_setting_id id = assignment->setting;
+  bool open = is_open(binding) || follows_misfits(binding, assignment->expression);
+  if (open && nxc_settings_from(binding->settings, id)->kind == NXC_FROM_DEFAULT)
     nxc_settings_forget(binding->settings, id, bound->row->name, bound->at);
 }
 
@@ -264,7 +283,7 @@ static void set_all(nxc_binding *binding, const nxc_bound **bounds, size_t n_bou
   }
   for (size_t i = 0; i < n_bounds; i++)
     for (size_t j = 0; j < bounds[i]->row->n_sets; j++)
-      if (!done[i][j]) forget_untold(binding, bounds[i], bounds[i]->row->sets[j].setting);
+      if (!done[i][j]) forget_untold(binding, bounds[i], &bounds[i]->row->sets[j]);
 }
 
 /* What an option with a wrong value would have set is unknown: its default would only lead to further

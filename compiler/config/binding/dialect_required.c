@@ -2,6 +2,8 @@
 /* Options that are required and not given: those of a section that is missing as a whole are one finding. */
 #include "compiler/config/binding/dialect.h"
 
+#include "compiler/document/repair.h"
+
 #include <string.h>
 
 typedef struct lack {
@@ -28,6 +30,25 @@ static lack find_lack(nxc_binding *binding, const char *name) {
   return found;
 }
 
+bool nxc_binding_has_elsewhere(const nxc_binding *binding, const char *name) {
+  for (size_t i = 0; i < binding->n_unknown; i++)
+    if (strcmp(nxc_name_last(binding->unknown[i].name), nxc_name_last(name)) == 0) return true;
+  return false;
+}
+
+const char *nxc_binding_usual(const nxc_binding *binding, const nxc_option_row *row) {
+  const nxc_value *value = nxc_option_default(row, binding->version);
+  const nxc_expression *from = nxc_expression_of(binding->arena, row->from);
+  const char *error;
+  if ((value == NULL || value->kind == NXC_NULL) && from != NULL && from->n_names == 0)
+    value = nxc_expression_evaluate(binding->arena, from, &(nxc_scope){0}, &error);
+  bool telling = value != NULL && (value->kind == NXC_STRING || value->kind == NXC_INT ||
+                                   (value->kind == NXC_BOOL && row->domain.type == NXC_TYPE_BOOL));
+  if (!telling) return NULL;
+  if (value->kind != NXC_STRING) return nxc_value_show(binding->arena, value);
+  return nxc_arena_printf(binding->arena, "\"%s\"", value->text);
+}
+
 static void report_lack(nxc_binding *binding, const lack *found) {
   nxc_arena *arena = binding->arena;
   nxc_span at = {.source = binding->origin.first, .line = 1, .column = 1, .length = 1};
@@ -37,8 +58,14 @@ static void report_lack(nxc_binding *binding, const lack *found) {
       arena, whole ? "the section %s is missing; it must give %s" : "%s%s is required and not given",
       found->section, found->names);
   const nxc_remark remark = {{0}, found->doc};
+  const nxc_option_row *row = whole ? NULL : nxc_option_find(binding->dialect, found->names);
+  const char *usual = row ? nxc_binding_usual(binding, row) : NULL;
+  nxc_repair repair = {0};
+  if (usual != NULL && binding->document->complete && !nxc_binding_has_elsewhere(binding, found->names))
+    repair = nxc_repair_add(arena, found->inside, nxc_name_last(found->names), usual);
   nxc_sink_report(binding->sink,
                   &(nxc_finding){.id = "NX1307",
+                                 .repair = repair,
                                  .severity = NXC_SEVERITY_ERROR,
                                  .message = message,
                                  .at = at,

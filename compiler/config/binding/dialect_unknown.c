@@ -72,18 +72,34 @@ static const char *known_misspelling(const nxc_dialect *dialect, const char *nam
   return NULL;
 }
 
-/* An option with the same last step in another section; in a section - and _ are as good. */
-static const char *same_key_elsewhere(const nxc_dialect *dialect, const char *name, bool *alone) {
-  const char *word = nxc_name_last(name), *found = NULL;
+/* Required and not given: what stands in the wrong place is missed there. */
+static bool is_missed(nxc_binding *binding, const nxc_option_row *row) {
+  const nxc_bound *bound = &binding->options[row - binding->dialect->options];
+  return row->required != NULL && !nxc_binding_is_given(binding, row->name) &&
+         nxc_binding_is_true(binding, bound, row->required);
+}
+
+typedef struct namesake {
+  const char *name; /* NULL: there is none */
+  bool alone, missed;
+} namesake;
+
+/* An option with the same last step in another section, rather one that is missed; in a section - and _ are
+ * as good. */
+static namesake same_key_elsewhere(nxc_binding *binding, const char *name) {
+  const nxc_dialect *dialect = binding->dialect;
+  const char *word = nxc_name_last(name);
   bool folds = word != name;
-  *alone = true;
+  namesake found = {.alone = true};
   for (size_t i = 0; i < dialect->n_options; i++) {
     const nxc_option_row *row = &dialect->options[i];
     if (row->alias_of != NULL) continue;
     const char *last = nxc_name_last(row->name);
     if (folds ? !nxc_same_folded(last, word) : strcmp(last, word) != 0) continue;
-    if (found != NULL) *alone = false;
-    else found = row->name;
+    bool missed = is_missed(binding, row);
+    if (found.name == NULL || (missed && !found.missed))
+      found = (namesake){row->name, found.name == NULL || missed, missed};
+    else if (missed || !found.missed) found.alone = false;
   }
   return found;
 }
@@ -274,6 +290,7 @@ static bool is_misspelt(unknown_key *key) {
   nxc_near meant = {known_misspelling(binding->dialect, key->name), true};
   bool known = meant.name != NULL;
   if (!known) meant = nearest_beside(binding, key->name);
+  if (meant.name != NULL && !meant.certain && same_key_elsewhere(binding, key->name).missed) return false;
   if (meant.name == NULL) return false;
   nxc_foreign_word word = {0};
   if (!known && strpbrk(key->name, "-_") != NULL && !nxc_same_folded(meant.name, key->name) &&
@@ -288,12 +305,13 @@ static bool is_misspelt(unknown_key *key) {
 
 static bool is_in_the_wrong_section(unknown_key *key) {
   nxc_binding *binding = key->binding;
-  bool alone;
-  const char *elsewhere = same_key_elsewhere(binding->dialect, key->name, &alone);
+  const namesake found = same_key_elsewhere(binding, key->name);
+  const char *elsewhere = found.name;
   if (elsewhere == NULL) return false;
   bool there = key->node->kind != NXC_NODE_MAP && nxc_binding_is_given(binding, elsewhere);
   nxc_repair repair = {0};
-  if (!there) repair = nxc_binding_rename(binding, key->node, key->name, elsewhere, alone && !key->open);
+  if (!there)
+    repair = nxc_binding_rename(binding, key->node, key->name, elsewhere, found.alone && !key->open);
   else if (!key->open) repair = nxc_repair_remove(binding->arena, key->node, false);
   report_with(
       binding, key->node, key->severity,

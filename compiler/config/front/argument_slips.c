@@ -13,9 +13,13 @@ static void report(nxc_arguments *to, const char *id, nxc_span at, const char *f
   nxc_report_repair(to->sink, id, NXC_SEVERITY_ERROR, at, fix, repair, "%s", message);
 }
 
-/* Whether the word stands in its place as it is: no variable has a part in it. */
-static bool is_plain(const nxc_launch_word *word) {
-  return !word->from_environment && nxc_span_reads(word->at, word->text);
+/* Whether the word stands as it is behind the option that is read: where a variable has a part in it, it is
+ * written elsewhere, and others may use it. */
+static bool is_plain(const nxc_arguments *to, const nxc_launch_word *word) {
+  nxc_span head = to->head, at = word->at;
+  bool behind = head.source == at.source && at.source != NULL &&
+                (at.line > head.line || (at.line == head.line && at.column > head.column));
+  return behind && !word->from_environment && nxc_span_reads(at, word->text);
 }
 
 /* From one span to the end of another in the same line. */
@@ -89,7 +93,7 @@ size_t nxc_argument_glued(nxc_arguments *to, const nxc_launch_word *word, size_t
 bool nxc_argument_parts(nxc_arguments *to, const nxc_launch_word *word) {
   if (strcmp(word->text, "=") != 0 && strcmp(word->text, ":") != 0) return false;
   nxc_repair repair = {0};
-  if (is_plain(word)) repair = remove_words(to, word->at, word->at, true);
+  if (is_plain(to, word)) repair = remove_words(to, word->at, word->at, true);
   report(to, "NX5905", word->at, "leave it out", repair,
          nxc_arena_printf(to->arena, "%s stands alone, and becomes the value of the option in front",
                           word->text));
@@ -109,31 +113,56 @@ void nxc_argument_of_switch(nxc_arguments *to, const nxc_launch_word *value, con
                from.column == head.column + head.length + 1 &&
                from.source->text[nxc_span_offset(head, true)] == '=';
   if (glued) from.column--;
-  if (is_plain(value)) repair = remove_words(to, no ? head : from, value->at, !no && says != NULL);
+  if (is_plain(to, value)) repair = remove_words(to, no ? head : from, value->at, !no && says != NULL);
   report(
       to, "NX5903", value->at, fix, repair,
       nxc_arena_printf(to->arena, "--%s is a switch and takes no value; Megatron stops at %s", name, shown));
 }
 
 /* A word that a variable gives stands elsewhere: the line that uses it is what is wrong. */
-static nxc_span place_of(const nxc_launch_word *word, const nxc_launch_word *before) {
-  bool here = is_plain(word) || before == NULL || before->at.source == NULL;
-  bool above = !here && (word->at.source != before->at.source || word->at.line < before->at.line);
-  return above ? before->at : word->at;
+static nxc_span place_of(const nxc_arguments *to, const nxc_launch_word *word) {
+  nxc_span head = to->head, at = word->at;
+  bool behind = head.source == NULL || (head.source == at.source && at.line >= head.line);
+  return behind ? at : head;
 }
 
-void nxc_argument_strays(nxc_arguments *to, const nxc_launch_word *words, size_t n_words,
-                         const nxc_launch_word *before) {
+static size_t behind_word(const char *text, size_t at, size_t end) {
+  while (at < end && strchr(" \t\\\r\n", text[at]) == NULL) at++;
+  return at;
+}
+
+/* Words that variables give stand in the line of the option, behind its own value; none where quotes or
+ * commands make other words of the line. */
+static nxc_repair remove_behind_value(nxc_arguments *to, size_t n_words) {
+  const nxc_source *source = to->head.source;
+  if (source == NULL || to->head.line > source->n_lines) return (nxc_repair){0};
+  const char *text = source->text;
+  size_t at = nxc_span_offset(to->head, true), end = source->line_start[to->head.line], kept = 0, n = 0;
+  for (;;) {
+    while (at < end && text[at] == ' ') at++;
+    size_t behind = behind_word(text, at, end);
+    if (behind == at) break;
+    if (memchr(text + at, '"', behind - at) != NULL || memchr(text + at, '(', behind - at) != NULL)
+      return (nxc_repair){0};
+    if (n++ == 0) kept = behind;
+    at = behind;
+  }
+  while (at > kept && text[at - 1] == ' ') at--;
+  return n == n_words + 1 ? nxc_repair_removes(to->arena, source, kept, at, false) : (nxc_repair){0};
+}
+
+void nxc_argument_strays(nxc_arguments *to, const nxc_launch_word *words, size_t n_words) {
   const char *shown = words->from_environment ? "this value" : words->text;
   const char *message =
       n_words == 1 ? nxc_arena_printf(to->arena, "%s belongs to no option", shown)
                    : nxc_arena_printf(to->arena, "%s and %zu more belong to no option", shown, n_words - 1);
   nxc_repair repair = {0};
   bool punctuation = strspn(words->text, ",;: ") == strlen(words->text);
-  if (is_plain(words) && is_plain(&words[n_words - 1]))
+  if (is_plain(to, words) && is_plain(to, &words[n_words - 1]))
     repair = remove_words(to, words->at, words[n_words - 1].at, n_words == 1 && punctuation);
-  report(to, "NX5905", place_of(words, before),
-         "write the option that it belongs to in front, or leave it out", repair, message);
+  else repair = remove_behind_value(to, n_words);
+  report(to, "NX5905", place_of(to, words), "write the option that it belongs to in front, or leave it out",
+         repair, message);
 }
 
 /* It is there, whatever was to be its value. */
@@ -153,7 +182,7 @@ bool nxc_argument_missing(nxc_arguments *to, const nxc_option_row *row, const ch
                           : "give the value, or leave the option out";
   const char *why = meant ? nxc_arena_printf(to->arena, ": argparse takes %s for an option", text) : "";
   nxc_repair repair = {0};
-  if (meant && is_plain(behind) && head.source == behind->at.source && head.line == behind->at.line) {
+  if (meant && is_plain(to, behind) && head.source == behind->at.source && head.line == behind->at.line) {
     nxc_edit edit = {head.source, nxc_span_offset(head, true), nxc_span_offset(behind->at, false), "="};
     repair = nxc_repair_copy(to->arena, &(nxc_repair){&edit, 1, true});
   }

@@ -18,9 +18,8 @@ size_t nxc_argument_glued(nxc_arguments *to, const nxc_launch_word *word, size_t
 bool nxc_argument_parts(nxc_arguments *to, const nxc_launch_word *word);
 /* A value behind a switch, whose name stands at `head`. */
 void nxc_argument_of_switch(nxc_arguments *to, const nxc_launch_word *value, const char *name, nxc_span head);
-/* Words behind everything that could take them; `before`: the word in front, or NULL. */
-void nxc_argument_strays(nxc_arguments *to, const nxc_launch_word *words, size_t n_words,
-                         const nxc_launch_word *before);
+/* Words behind everything that could take them. */
+void nxc_argument_strays(nxc_arguments *to, const nxc_launch_word *words, size_t n_words);
 /* An option without a value: it is given, and unknown. True where a negative number behind it, which argparse
  * takes for an option, is the value. */
 bool nxc_argument_missing(nxc_arguments *to, const nxc_option_row *row, const char *name, nxc_span head,

@@ -202,7 +202,7 @@ static size_t report_strays(nxc_arguments *to, const nxc_launch_words *words, si
   while (end < words->n_items && (ended || (!is_option_word(to, words->items[end].text) &&
                                             !nxc_argument_is_bare(to, words->items[end].text))))
     end++;
-  nxc_argument_strays(to, &words->items[from], end - from, from > 0 ? &words->items[from - 1] : NULL);
+  nxc_argument_strays(to, &words->items[from], end - from);
   return end;
 }
 
@@ -262,6 +262,7 @@ static size_t read_option(nxc_arguments *to, const nxc_launch_words *words, size
   }
   const nxc_launch_word head = part_of(to, word, 0, n_dashes + n_name);
   const char *name = head.text + n_dashes;
+  to->head = head.at;
   const nxc_option_row *row =
       n_dashes == 2 ? nxc_arguments_option(to, name) : nxc_argument_behind_few(to, name, head.at, n_dashes);
   if (row == NULL && n_dashes == 2) {

@@ -21,6 +21,7 @@ typedef struct trial {
   nxc_scope base;
   const nxc_bound *bound;
   const nxc_value *value;
+  const nxc_value *current; /* what `value` means in the expression that is evaluated */
   bool given;
   unsigned depth;
   struct {
@@ -32,24 +33,36 @@ typedef struct trial {
 
 static const nxc_value *evaluate(trial *t, const char *text);
 
+/* What an option assigns to a setting, under the change. */
+static const nxc_value *assign(trial *t, const nxc_bound *bound, nxc_setting_id id, const nxc_value *was) {
+  const nxc_option_row *row = bound->row;
+  for (size_t i = 0; i < row->n_sets; i++) {
+    if (row->sets[i].setting != id) continue;
+    const nxc_value *outer = t->current;
+    t->current = bound == t->bound ? t->value : bound->value;
+    const nxc_value *value = evaluate(t, row->sets[i].expression);
+    t->current = outer;
+    return value != NULL || bound == t->bound ? value : was;
+  }
+  return was;
+}
+
 /* What the option assigns to a setting that it gave; what the rule derives that gave it; else what it is. */
 static const nxc_value *follow(trial *t, nxc_setting_id id, const nxc_value *was) {
   const nxc_provenance *from = nxc_settings_from(t->run->settings, id);
-  const nxc_option_row *row = t->bound->row;
-  if (from->option != NULL && strcmp(from->option, row->name) == 0) {
-    for (size_t i = 0; i < row->n_sets; i++)
-      if (row->sets[i].setting == id) return evaluate(t, row->sets[i].expression);
-  }
+  if (t->depth > DEPTH_MAX) return was;
+  const nxc_bound *bound = from->option != NULL ? nxc_binding_find(t->run->binding, from->option) : NULL;
+  if (bound != NULL) return assign(t, bound, id, was);
   const nxc_rule_row *rule =
       from->kind == NXC_FROM_RULE && from->origin != NULL ? nxc_rule_find(from->origin) : NULL;
-  if (rule == NULL || rule->derive == NULL || rule->derives != id || t->depth > DEPTH_MAX) return was;
+  if (rule == NULL || rule->derive == NULL || rule->derives != id) return was;
   const nxc_value *derived = evaluate(t, rule->derive);
   return derived ? derived : was;
 }
 
 static const nxc_value *look_up(void *context, const nxc_name *name) {
   trial *t = context;
-  if (name->kind == NXC_NAME_VALUE) return t->value;
+  if (name->kind == NXC_NAME_VALUE) return t->current;
   if (name->kind == NXC_NAME_OPTION && nxc_binding_find(t->run->binding, name->path) == t->bound)
     return t->value;
   const nxc_value *was = t->base.lookup(t->base.context, name);
@@ -75,7 +88,7 @@ static bool is_given(void *context, const nxc_name *name) {
 }
 
 static const nxc_value *evaluate(trial *t, const char *text) {
-  if (strcmp(text, "value") == 0) return t->value;
+  if (strcmp(text, "value") == 0) return t->current;
   nxc_scope scope = {.lookup = look_up, .given = is_given, .context = t, .partial = t->base.partial};
   const char *error;
   return nxc_expression_evaluate(t->run->arena, nxc_expression_of(t->run->arena, text), &scope, &error);
@@ -174,6 +187,13 @@ static bool is_named(const char *said, const nxc_bound *bound) {
   return nxc_remedy_says(said, bound->row->name) || nxc_remedy_says(said, nxc_name_last(bound->row->name));
 }
 
+/* Rather the layout is another one than the model. */
+static bool changes_model(const nxc_bound *bound) {
+  for (size_t i = 0; i < bound->row->n_sets; i++)
+    if (strncmp(nxc_setting_path(bound->row->sets[i].setting), "model.", 6) == 0) return true;
+  return false;
+}
+
 static double weigh(const search *s, const nxc_bound *bound, const nxc_value *value, double size) {
   bool named = is_named(s->said, bound);
   const char *shown = value == NULL               ? NULL
@@ -186,7 +206,8 @@ static double weigh(const search *s, const nxc_bound *bound, const nxc_value *va
   } else if (shown != NULL && value->kind != NXC_BOOL && nxc_remedy_says(s->said, shown)) {
     size *= 0.01;
   }
-  return named ? 0.5 * size : size;
+  if (changes_model(bound)) size += 0.7;
+  return named ? 0.8 * size : size;
 }
 
 /* Keeps the change where the rule holds then, and nothing that held before is broken. */
@@ -194,7 +215,9 @@ static void consider(search *s, const nxc_bound *bound, const nxc_value *value, 
   change one = {bound, value, weigh(s, bound, value, size)};
   const nxc_value *then = value ? value : nxc_option_default(bound->row, s->run->binding->version);
   trial t = trial_of(s->run, bound, then, value != NULL);
-  if (judge(&t, s->rule) != HOLDS || !is_better(s, &one) || changes_ranks(&t)) return;
+  if (judge(&t, s->rule) != HOLDS) return;
+  if (changes_ranks(&t)) one.size += 1;
+  if (!is_better(s, &one)) return;
   if (!s->has_concerns) s->n_concerns = concerns_of(s->run, bound, s->concerns);
   s->has_concerns = true;
   for (size_t i = 0; i < s->n_concerns; i++) {
@@ -345,16 +368,34 @@ static void add_once(const nxc_bound **options, size_t *n, const nxc_bound *boun
   if (*n < OPTIONS_MAX) options[(*n)++] = bound;
 }
 
-static void add_option(const nxc_rule_run *run, const nxc_name *name, const char *said, inputs *to) {
-  const char *called = name->kind == NXC_NAME_SETTING ? nxc_rule_name(run, name) : name->path;
-  const nxc_bound *bound =
-      name->kind == NXC_NAME_MODEL_CONFIG ? NULL : nxc_binding_find(run->binding, called);
+static void add_called(const nxc_rule_run *run, const char *called, const char *said, inputs *to) {
+  const nxc_bound *bound = nxc_binding_find(run->binding, called);
   if (bound == NULL) return;
   to->named = to->named || (bound->given && is_named(said, bound));
   if (bound->given && (bound->at.source == NULL || !bound->at.source->editable)) to->elsewhere = true;
   else if (bound->given && can_change(bound)) add_once(to->given, &to->n_given, bound);
   else if (!bound->given && !bound->lacks && is_named(said, bound))
     add_once(to->lacking, &to->n_lacking, bound);
+}
+
+/* The option of this name; of a setting that a rule derived, each that has a part in it. */
+static void add_option(const nxc_rule_run *run, const nxc_name *name, const char *said, inputs *to) {
+  if (name->kind == NXC_NAME_MODEL_CONFIG) return;
+  nxc_setting_id id = name->kind == NXC_NAME_SETTING ? nxc_setting_find(name->path) : NX_N_SETTINGS;
+  const nxc_provenance *from = id < NX_N_SETTINGS ? nxc_settings_from(run->settings, id) : NULL;
+  bool derived = from != NULL && from->kind == NXC_FROM_RULE && from->input_names != NULL;
+  bool told = from != NULL && from->kind == NXC_FROM_CLI && id != NX_SETTING_MESH_WORLD;
+  to->elsewhere = to->elsewhere || told;
+  add_called(run, id < NX_N_SETTINGS ? nxc_rule_name(run, name) : name->path, said, to);
+  for (const char *at = derived ? from->input_names : ""; *at != '\0'; at += strspn(at, ", ")) {
+    size_t n = strcspn(at, ", ");
+    add_called(run, nxc_arena_strndup(run->arena, at, n), said, to);
+    at += n;
+  }
+  for (size_t i = 0; derived && i < from->n_inputs; i++) {
+    const nxc_name input = {.kind = NXC_NAME_SETTING, .path = nxc_setting_path(from->inputs[i])};
+    add_called(run, nxc_rule_name(run, &input), said, to);
+  }
 }
 
 /* The one that the finding stands at comes first. */

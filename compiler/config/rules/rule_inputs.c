@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/rules/rule_inputs.h"
+#include "compiler/config/rules/lacks.h"
 #include "compiler/config/rules/remedy.h"
 
 #include "compiler/document/repair.h"
@@ -265,20 +266,34 @@ static const char *with_change(nxc_rule_run *run, const char *fix, const nxc_rem
   const char *to = nxc_arena_printf(run->arena, "%s %s",
                                     remedy->value && remedy->value->kind == NXC_INT ? "to" : "", value);
   if (named && (remedy->value ? nxc_remedy_says(fix, to + (*to == ' ')) : leaves)) return fix;
+  if (named && nxc_remedy_says(fix, nxc_arena_printf(run->arena, "such as %s", value))) return fix;
   bool such = remedy->value != NULL && strstr(fix, " or ") == NULL &&
               strncmp(fix, change, strlen(change) - strlen(value)) == 0;
   return such ? nxc_arena_printf(run->arena, "%s, such as %s", fix, value)
               : nxc_arena_printf(run->arena, "%s; here: %s", fix, change);
 }
 
-/* Its remedy, and as data the change that the remedy names, or the smallest one that mends it. */
+/* Numbers that do not fit together: any of them may be the slip. */
+static bool stands_at_number(nxc_rule_run *run, const nxc_rule_row *rule) {
+  const nxc_expression *at = nxc_rule_parse(run, rule->at);
+  nxc_scope scope = scope_of(run);
+  const nxc_value *value = at && at->n_names > 0 ? scope.lookup(scope.context, &at->names[0]) : NULL;
+  return value != NULL && value->kind == NXC_INT;
+}
+
+/* Its remedy, and as data the change that the remedy names, or the smallest one that mends it: of what fits
+ * together in many ways ("such as") rather this. The finding then stands where that is. */
 static void advise(nxc_rule_run *run, const nxc_rule_row *rule, nxc_finding *finding) {
+  bool one_of_many = rule->fix != NULL && strstr(rule->fix, ", such as {=") != NULL;
   finding->fix = fill_remedy(run, rule->fix);
   finding->repair = repair_of(run, rule);
-  if (finding->repair.n_edits > 0 || finding->severity < NXC_SEVERITY_ERROR) return;
+  if (finding->repair.n_edits == 0) finding->repair = nxc_rule_repair_lacks(run, rule);
+  if ((finding->repair.n_edits > 0 && !one_of_many) || finding->severity < NXC_SEVERITY_ERROR) return;
   nxc_remedy remedy = nxc_rule_remedy(run, rule, finding->fix);
   if (remedy.repair.n_edits == 0) return;
   finding->repair = remedy.repair;
+  bool number = remedy.value != NULL && remedy.value->kind == NXC_INT;
+  if (number && stands_at_number(run, rule)) finding->at = remedy.bound->at;
   finding->fix = with_change(run, finding->fix, &remedy);
 }
 

@@ -11,6 +11,7 @@
 
 typedef struct entry {
   nxc_binding *binding;
+  nxc_bound *list; /* the option that holds it */
   const nxc_node *node;
   const char *name; /* data.datasets[0] */
 } entry;
@@ -36,9 +37,12 @@ static void check_entry_key(const entry *e, const nxc_node *child) {
     nxc_domain domain = row->domain;
     if (domain.type == NXC_TYPE_ENUM) domain.type = NXC_TYPE_STR; /* rules about words follow */
     nxc_verdict verdict = value ? nxc_domain_judge(arena, &domain, value, false) : (nxc_verdict){0};
-    if (verdict.misfit != NXC_FITS)
-      nxc_report(e->binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, child->at,
-                 nxc_misfit_fix(&verdict), "%s.%s %s", e->name, child->key, verdict.problem);
+    if (verdict.misfit != NXC_FITS) {
+      nxc_report_repair(e->binding->sink, nxc_misfit_id(verdict.misfit), NXC_SEVERITY_ERROR, child->at,
+                        nxc_misfit_fix(&verdict), nxc_misfit_repair(arena, child, &verdict), "%s.%s %s",
+                        e->name, child->key, verdict.problem);
+      e->list->value = NULL; /* nothing follows from it */
+    }
     return;
   }
   const char *names[64];
@@ -89,8 +93,11 @@ static void check_entry(const entry *e) {
   if (path == NULL)
     complain(e, e->node, "NX7910", "give the folder or file, or the name on Hugging Face, as path",
              " has no path");
-  if (type != NULL && !is_one_of(type, types))
-    complain(e, type, "NX7911", "write tokenized", ".type must be tokenized: no other kind is read");
+  bool other = type != NULL && type->kind == NXC_NODE_SCALAR && !is_one_of(type, types);
+  if (other)
+    nxc_report_repair(e->binding->sink, "NX7911", NXC_SEVERITY_ERROR, nxc_node_span(type), "write tokenized",
+                      nxc_repair_text(e->binding->arena, type, "tokenized", false),
+                      "%s.type must be tokenized: no other kind is read", e->name);
   const char *where = path != NULL && path->value.kind == NXC_STRING ? path->value.text : NULL;
   bool dummy = where != NULL && strcmp(where, "dummy") == 0;
   const char *separator = where != NULL ? remote_separator(where) : NULL;
@@ -111,10 +118,10 @@ static void check_entry(const entry *e) {
 }
 
 static void check_datasets(nxc_binding *binding, const char *option) {
-  const nxc_bound *bound = nxc_binding_find(binding, option);
+  nxc_bound *bound = nxc_binding_find(binding, option);
   const nxc_node *list = bound != NULL && bound->node != NULL ? nxc_node_final(bound->node) : NULL;
   if (list == NULL || list->kind != NXC_NODE_LIST) return;
-  entry e = {.binding = binding, .name = option};
+  entry e = {.binding = binding, .list = bound, .name = option};
   if (list->n_children == 0 && strcmp(option, "data.datasets") == 0)
     nxc_report(binding->sink, "NX7916", NXC_SEVERITY_ERROR, bound->at, "give it an entry with path and type",
                "%s names no dataset", option);

@@ -3,6 +3,7 @@
 #include "compiler/config/front/xorl/front_xorl.h"
 
 #include "compiler/document/nodes.h"
+#include "compiler/document/repair.h"
 #include "compiler/document/scalar.h"
 #include "compiler/config/front/arguments.h"
 #include "compiler/config/front/lenient.h"
@@ -87,8 +88,8 @@ static void read_by_type(typing *t, nxc_type type, nxc_node *node) {
 }
 
 static void reject_null(typing *t, nxc_node *node, const char *name, const char *what) {
-  nxc_report(t->sink, "NX7901", NXC_SEVERITY_ERROR, nxc_node_span(node), "leave the key out",
-             "%s: null %s", name, what);
+  nxc_report_repair(t->sink, "NX7901", NXC_SEVERITY_ERROR, nxc_node_span(node), "leave the key out",
+                    nxc_repair_remove(t->arena, node, false), "%s: null %s", name, what);
   node->failed = true;
 }
 
