@@ -19,9 +19,23 @@ static nxc_bound *key_named(const nxc_binding *binding, const char *name) {
   return row ? &binding->model_options[row - binding->model_dialect->options] : NULL;
 }
 
+/* Names that transformers has for every family (attribute_map): where a file has the family's own too, these
+ * count, as they are set later. */
+static bool is_of_all(const nxc_bound *common) {
+  static const char *const names[] = {"hidden_size", "max_position_embeddings", "num_attention_heads",
+                                      "num_hidden_layers"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(common->row->name, names[i]) == 0) return true;
+  return false;
+}
+
 static void rename_key(const nxc_binding *binding, const nxc_family_key *key) {
   nxc_bound *own = key_named(binding, key->key), *common = key_named(binding, key->as);
   if (own == NULL || common == NULL || !own->given) return;
+  if (common->given && is_of_all(common)) {
+    own->given = false;
+    return;
+  }
   nxc_verdict verdict = nxc_domain_judge(binding->arena, &common->row->domain, own->value, false);
   if (verdict.misfit != NXC_FITS) return; /* which its own row has reported */
   nxc_option_row *row = nxc_arena_alloc(binding->arena, sizeof *row);
