@@ -299,6 +299,7 @@ static void read_back(saying *s, const nxc_space *space, const nxc_choice *choic
   if (said->refused.message != NULL) return;
   if (!nxc_training_read(said->compiled.settings, sink, &said->training)) {
     said->refused = first_of(s, sink, NXC_SEVERITY_ERROR, before);
+    if (said->refused.message == NULL) said->refused = first_of(s, sink, NXC_SEVERITY_ERROR, NULL);
     said->refused.n_rules = 0;
     if (said->refused.message == NULL) said->refused.message = "sizes are unknown";
   } else if (!nxc_choice_is(space, choice, &said->training, said->compiled.settings)) {
