@@ -146,6 +146,7 @@ static void bind_option(nxc_binding *binding, const nxc_option_row *row, const n
                         const char *name) {
   const nxc_option_row *target = row;
   if (!nxc_in_version(row->versions, row->n_versions, binding->version)) {
+    if (binding->program != NULL && nxc_program_row_has(binding->program, name)) return; /* its own */
     const nxc_versioned kept = {.versions = row->versions, .n_versions = row->n_versions};
     const char *what = nxc_arena_printf(binding->arena, "%s is an option", name);
     const char *advice =

@@ -9,6 +9,7 @@
 typedef struct search {
   nxc_arena *arena;
   const nxc_dialect *dialect;
+  const nxc_program_row *program; /* whose own options tell of no version */
   nxc_version_search *versions;
 } search;
 
@@ -31,7 +32,8 @@ static const nxc_versioned *word_of(const nxc_option_row *row, const nxc_node *n
 static void find_in(search *s, const nxc_node *node, const char *name) {
   const nxc_option_row *row = nxc_option_find(s->dialect, name);
   const nxc_versioned *word = row != NULL ? word_of(row, nxc_node_final(node)) : NULL;
-  bool kept = row != NULL && (row->n_versions > 0 || word != NULL);
+  bool own = s->program != NULL && nxc_program_row_has(s->program, name);
+  bool kept = row != NULL && !own && (row->n_versions > 0 || word != NULL);
   for (nxc_version_search *v = s->versions; kept && v->version != NULL; v++) {
     bool known = nxc_in_version(row->versions, row->n_versions, v->version) &&
                  (word == NULL || nxc_in_version(word->versions, word->n_versions, v->version));
@@ -44,7 +46,7 @@ const nxc_version_search *nxc_versions_search(nxc_arena *arena, const nxc_dialec
                                               const char *const *versions, const nxc_document *document) {
   size_t n = 0;
   while (versions[n] != NULL) n++;
-  search s = {arena, dialect, nxc_arena_array(arena, n + 1, sizeof *s.versions)};
+  search s = {arena, dialect, document->program, nxc_arena_array(arena, n + 1, sizeof *s.versions)};
   for (size_t i = 0; i < n; i++) s.versions[i].version = versions[i];
   find_in_children(&s, document->root, "");
   return s.versions;
