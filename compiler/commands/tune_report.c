@@ -60,12 +60,18 @@ static const char *show_tensor(const nxc_tune_report *r, const nxc_layout *l) {
   return nxc_arena_printf(r->arena, "%u%s", l->tensor, divided ? "sp" : "");
 }
 
+/* "8/1" where each expert is divided otherwise than the rest. */
+static const char *show_experts(const nxc_tune_report *r, const nxc_layout *l) {
+  if (l->expert_tensor == l->tensor) return nxc_arena_printf(r->arena, "%u", l->expert);
+  return nxc_arena_printf(r->arena, "%u/%u", l->expert, l->expert_tensor);
+}
+
 static void print_row(const nxc_tune_report *r, const char *label, const nxc_tuned *t, FILE *out) {
   const nxc_layout *l = &t->layout;
-  fprintf(out, "%3s %4s %6s %4u %4u %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, show_tensor(r, l),
-          show_stages(r, l), l->context, l->expert, l->data, (int)nxc_tune_samples(r, t->batch.micro),
-          (int)nxc_tune_zero(r, t), nxc_tune_recompute(r, t), show_memory(r, t->memory_bytes),
-          show_seconds(r, t->step_s), 100 * t->utilisation);
+  fprintf(out, "%3s %4s %6s %4u %4s %6u %5d %4d %-9s %10s %8s %4.1f %%\n", label, show_tensor(r, l),
+          show_stages(r, l), l->context, show_experts(r, l), l->data,
+          (int)nxc_tune_samples(r, t->batch.micro), (int)nxc_tune_zero(r, t), nxc_tune_recompute(r, t),
+          show_memory(r, t->memory_bytes), show_seconds(r, t->step_s), 100 * t->utilisation);
 }
 
 /* ", optimizer on the host", where the file's own choice is another. */

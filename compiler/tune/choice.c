@@ -52,10 +52,10 @@ static bool orders_well(const nxc_layout *l) {
 static void read_layout(const nxc_space *space, const nxc_choice *choice, nxc_layout *l) {
   nxc_knob_value tensor = nxc_choice_value(space, choice, NXC_KNOB_TENSOR);
   nxc_knob_value stages = nxc_choice_value(space, choice, NXC_KNOB_STAGES);
-  bool own_experts = l->expert_tensor != l->tensor || nxc_has(space->settings, NX_SETTING_MESH_EXPERT_TENSOR);
+  uint32_t expert_tensor = (uint32_t)nxc_choice_value(space, choice, NXC_KNOB_EXPERT_TENSOR).first;
   l->tensor = (uint32_t)tensor.first;
   l->sequence_parallel = tensor.second != 0;
-  if (!own_experts) l->expert_tensor = l->tensor;
+  l->expert_tensor = expert_tensor > 0 ? expert_tensor : l->tensor;
   l->expert = (uint32_t)nxc_choice_value(space, choice, NXC_KNOB_EXPERT).first;
   l->context = (uint32_t)nxc_choice_value(space, choice, NXC_KNOB_CONTEXT).first;
   l->ulysses = ulysses_of(space, l->context);
@@ -116,6 +116,7 @@ bool nxc_choice_divides(const nxc_space *space, const nxc_choice *choice) {
   if (l->sequence_parallel && t.model.sequence % ((int64_t)l->tensor * l->context) != 0) return false;
   if (mixture == NULL) return true;
   uint64_t experts = (uint64_t)l->expert * l->expert_tensor * l->pipeline;
+  if (choice->at[NXC_KNOB_EXPERT_TENSOR] != 0 && l->tensor == 1) return false; /* the same once more */
   return experts <= l->world && l->world % experts == 0 && mixture->hidden % l->expert_tensor == 0;
 }
 
@@ -141,6 +142,7 @@ bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_t
                     has_same_modules(&t->recomputation, &chosen.recomputation);
   return l->world == c->world && l->tensor == c->tensor && l->context == c->context &&
          l->pipeline == c->pipeline && l->n_chunks == c->n_chunks && l->expert == c->expert &&
+         (choice->at[NXC_KNOB_EXPERT_TENSOR] == 0 || l->expert_tensor == c->expert_tensor) &&
          has_cuts(l, nxc_choice_value(space, choice, NXC_KNOB_STAGES).cuts) &&
          (l->pipeline == 1 || l->pipeline_order == c->pipeline_order) &&
          l->sequence_parallel == c->sequence_parallel && t->batch.micro == chosen.batch.micro &&
@@ -240,6 +242,10 @@ static void set_mesh(const nxc_space *space, const nxc_choice *choice, const set
     set_context(space, nxc_choice_value(space, choice, NXC_KNOB_CONTEXT).first, to);
   if (choice->at[NXC_KNOB_EXPERT] != 0)
     set_int(to, NX_SETTING_MESH_EXPERT, nxc_choice_value(space, choice, NXC_KNOB_EXPERT).first);
+  int64_t expert_tensor = nxc_choice_value(space, choice, NXC_KNOB_EXPERT_TENSOR).first;
+  if (choice->at[NXC_KNOB_EXPERT_TENSOR] == 0) return;
+  if (expert_tensor > 0) set_int(to, NX_SETTING_MESH_EXPERT_TENSOR, expert_tensor);
+  else forget(to, NX_SETTING_MESH_EXPERT_TENSOR);
 }
 
 void nxc_choice_set(const nxc_space *space, const nxc_choice *choice, nxc_settings *settings,

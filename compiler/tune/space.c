@@ -66,6 +66,11 @@ static void add_own(nxc_space *space, nxc_arena *arena) {
   add(space, arena, NXC_KNOB_STAGES, l->pipeline, l->n_chunks / l->pipeline);
   add(space, arena, NXC_KNOB_CONTEXT, l->context, 0);
   add(space, arena, NXC_KNOB_EXPERT, l->expert, 0);
+  add(space, arena, NXC_KNOB_EXPERT_TENSOR,
+      l->expert_tensor != l->tensor || nxc_has(space->settings, NX_SETTING_MESH_EXPERT_TENSOR)
+          ? l->expert_tensor
+          : 0,
+      0);
   add(space, arena, NXC_KNOB_MICRO, t->batch.micro, 0);
   add(space, arena, NXC_KNOB_ZERO, t->sharding.stage, 0);
   add(space, arena, NXC_KNOB_RECOMPUTE, nxc_recompute_kind(&t->recomputation), 0);
@@ -132,6 +137,12 @@ static void add_experts(nxc_space *space, nxc_arena *arena) {
       add(space, arena, NXC_KNOB_EXPERT, n, 0);
 }
 
+/* Whole experts make larger products and send less; divided ones need fewer ranks of their own. */
+static void add_expert_tensor(nxc_space *space, nxc_arena *arena) {
+  for (int64_t n = 0; space->training->model.mixture != NULL && n <= 1; n++)
+    add(space, arena, NXC_KNOB_EXPERT_TENSOR, n, 0);
+}
+
 static void add_micro(nxc_space *space, nxc_arena *arena) {
   int64_t global = space->training->batch.global, rows = space->training->batch.rows;
   for (int64_t n = rows; n <= rows * MOST_MICRO && global % n == 0; n *= 2)
@@ -179,8 +190,8 @@ static void add_orders(nxc_space *space, nxc_arena *arena) {
 nxc_space nxc_space_make(nxc_arena *arena, const nxc_training *training, const nxc_settings *settings,
                          const bool varies[NXC_N_KNOBS]) {
   static void (*const adders[])(nxc_space *, nxc_arena *) = {
-      add_tensor,    add_stages, add_context,           add_experts,             add_micro, add_zero,
-      add_recompute, add_global, add_offload_optimizer, add_offload_activations, add_orders};
+      add_tensor, add_stages,    add_context, add_experts,           add_expert_tensor,       add_micro,
+      add_zero,   add_recompute, add_global,  add_offload_optimizer, add_offload_activations, add_orders};
   static_assert(sizeof adders / sizeof *adders == NXC_N_KNOBS, "one for each knob");
   nxc_space space = {.training = training, .settings = settings};
   add_own(&space, arena);

@@ -16,6 +16,7 @@
   KNOB(STAGES, "pipeline", "mesh")                                                                           \
   KNOB(CONTEXT, "context", "mesh")                                                                           \
   KNOB(EXPERT, "expert", "mesh")                                                                             \
+  KNOB(EXPERT_TENSOR, "expert-tensor", "mesh")                                                               \
   KNOB(MICRO, "micro", "batch")                                                                              \
   KNOB(ZERO, "zero", "zero")                                                                                 \
   KNOB(RECOMPUTE, "recompute", "recompute")                                                                  \
@@ -34,8 +35,8 @@ typedef enum nxc_knob {
 enum { NXC_RECOMPUTE_NONE, NXC_RECOMPUTE_SELECTIVE, NXC_RECOMPUTE_FULL };
 
 /* tensor and whether sequences are divided too; stages and chunks of each, with `cuts` where the system is to
- * divide the layers so; of the others `first` alone: of what is in the host's memory thousandths, of the
- * schedule an nxc_order_id. */
+ * divide the layers so; of the others `first` alone: of experts' tensor 0 where it is that of the rest, of
+ * what is in the host's memory thousandths, of the schedule an nxc_order_id. */
 typedef struct nxc_knob_value {
   int64_t first, second;
   const nxc_value *cuts; /* a list (layout.h); NULL: however the system divides them */
