@@ -24,10 +24,10 @@ static json_t *tuned_json(const nxc_tune_report *r, const nxc_tuned *best, const
   size_t n_parts;
   const char *const *names = nxc_tune_parts(r->request->machine, &n_parts);
   json_t *object =
-      json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "tensor", (int)l->tensor, "pipeline",
+      json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "tensor", (int)l->tensor, "pipeline",
                 (int)l->pipeline, "chunks", (int)(l->n_chunks / l->pipeline), "context", (int)l->context,
                 "expert", (int)l->expert, "expert_tensor", (int)l->expert_tensor, "data", (int)l->data,
-                "sequence_parallel", (int)l->sequence_parallel);
+                "replicate", (int)l->replicate, "sequence_parallel", (int)l->sequence_parallel);
   if (r->result->space.n_values[NXC_KNOB_ORDER] > 1 && l->pipeline > 1)
     json_object_set_new(object, "schedule", json_string(nxc_order_name(l->pipeline_order)));
   json_object_set_new(object, "micro_batch", json_integer(nxc_tune_samples(r, t->batch.micro)));

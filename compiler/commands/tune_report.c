@@ -100,6 +100,8 @@ static void print_rest(const nxc_tune_report *r, const nxc_tuned *best, const nx
     fprintf(out, ", global batch %lld", (long long)nxc_tune_samples(r, t->batch.global));
   if (r->result->space.n_values[NXC_KNOB_ORDER] > 1 && t->layout.pipeline > 1)
     fprintf(out, ", schedule %s", nxc_order_name(t->layout.pipeline_order));
+  if (t->choice.at[NXC_KNOB_REPLICATE] != 0)
+    fprintf(out, ", %u groups of data parallelism", t->layout.replicate);
   fputc('\n', out);
   const char *offload = show_offload(r, t);
   if (*offload != '\0') fprintf(out, "       %s\n", offload + strlen(", "));

@@ -65,7 +65,9 @@ static void read_layout(const nxc_space *space, const nxc_choice *choice, nxc_la
   l->pipeline_order = (nxc_order_id)nxc_choice_value(space, choice, NXC_KNOB_ORDER).first;
   if (!orders_well(l)) l->pipeline_order = NXC_ORDER_1F1B; /* and nxc_choice_divides says no */
   l->data = l->world / l->tensor / l->context / l->pipeline;
-  if (l->data % l->replicate != 0) l->replicate = 1;
+  if (choice->at[NXC_KNOB_REPLICATE] != 0)
+    l->replicate = (uint32_t)nxc_choice_value(space, choice, NXC_KNOB_REPLICATE).first;
+  else if (l->data % l->replicate != 0) l->replicate = 1;
 }
 
 static void read_recompute(const nxc_space *space, const nxc_choice *choice, nxc_recomputation *r) {
@@ -110,6 +112,8 @@ bool nxc_choice_divides(const nxc_space *space, const nxc_choice *choice) {
   if (choice->at[NXC_KNOB_ORDER] != 0 && l->pipeline == 1) return false; /* it has none */
   if (l->pipeline_order != nxc_choice_value(space, choice, NXC_KNOB_ORDER).first) return false;
   if (choice->at[NXC_KNOB_ZERO] != 0 && !has_replicas(l, mixture != NULL)) return false;
+  if (choice->at[NXC_KNOB_REPLICATE] != 0 && (l->data % l->replicate != 0 || t.sharding.stage == 0))
+    return false;
   uint64_t replica = (uint64_t)l->tensor * l->context * l->pipeline;
   if (replica > l->world || l->world % replica != 0) return false;
   if (t.batch.global % (t.batch.micro * l->data) != 0) return false;
@@ -145,6 +149,7 @@ bool nxc_choice_is(const nxc_space *space, const nxc_choice *choice, const nxc_t
          (choice->at[NXC_KNOB_EXPERT_TENSOR] == 0 || l->expert_tensor == c->expert_tensor) &&
          has_cuts(l, nxc_choice_value(space, choice, NXC_KNOB_STAGES).cuts) &&
          (l->pipeline == 1 || l->pipeline_order == c->pipeline_order) &&
+         (choice->at[NXC_KNOB_REPLICATE] == 0 || l->replicate == c->replicate) &&
          l->sequence_parallel == c->sequence_parallel && t->batch.micro == chosen.batch.micro &&
          t->batch.global == chosen.batch.global && t->batch.n_micro == chosen.batch.n_micro &&
          t->sharding.stage == chosen.sharding.stage && t->model.sequence == chosen.model.sequence &&
@@ -242,6 +247,8 @@ static void set_mesh(const nxc_space *space, const nxc_choice *choice, const set
     set_context(space, nxc_choice_value(space, choice, NXC_KNOB_CONTEXT).first, to);
   if (choice->at[NXC_KNOB_EXPERT] != 0)
     set_int(to, NX_SETTING_MESH_EXPERT, nxc_choice_value(space, choice, NXC_KNOB_EXPERT).first);
+  if (choice->at[NXC_KNOB_REPLICATE] != 0)
+    set_int(to, NX_SETTING_MESH_REPLICATE, nxc_choice_value(space, choice, NXC_KNOB_REPLICATE).first);
   int64_t expert_tensor = nxc_choice_value(space, choice, NXC_KNOB_EXPERT_TENSOR).first;
   if (choice->at[NXC_KNOB_EXPERT_TENSOR] == 0) return;
   if (expert_tensor > 0) set_int(to, NX_SETTING_MESH_EXPERT_TENSOR, expert_tensor);

@@ -80,6 +80,7 @@ static void add_own(nxc_space *space, nxc_arena *arena) {
   add(space, arena, NXC_KNOB_OFFLOAD_ACTIVATIONS,
       nxc_thousandths(space->settings, NX_SETTING_OFFLOAD_ACTIVATIONS), 0);
   add(space, arena, NXC_KNOB_ORDER, l->pipeline_order, 0);
+  add(space, arena, NXC_KNOB_REPLICATE, l->replicate, 0);
 }
 
 /* A rank that divides what lies between products too always needs less and takes no longer. */
@@ -187,11 +188,19 @@ static void add_orders(nxc_space *space, nxc_arena *arena) {
       add(space, arena, NXC_KNOB_ORDER, orders[i], 0);
 }
 
+/* Groups that each hold what ZeRO divides: hybrid sharding. */
+static void add_replicate(nxc_space *space, nxc_arena *arena) {
+  int64_t world = space->training->layout.world;
+  for (int64_t n = 1; n <= world / 2; n *= 2)
+    if (world % n == 0) add(space, arena, NXC_KNOB_REPLICATE, n, 0);
+}
+
 nxc_space nxc_space_make(nxc_arena *arena, const nxc_training *training, const nxc_settings *settings,
                          const bool varies[NXC_N_KNOBS]) {
   static void (*const adders[])(nxc_space *, nxc_arena *) = {
-      add_tensor, add_stages,    add_context, add_experts,           add_expert_tensor,       add_micro,
-      add_zero,   add_recompute, add_global,  add_offload_optimizer, add_offload_activations, add_orders};
+      add_tensor,   add_stages,    add_context, add_experts,           add_expert_tensor,       add_micro,
+      add_zero,     add_recompute, add_global,  add_offload_optimizer, add_offload_activations, add_orders,
+      add_replicate};
   static_assert(sizeof adders / sizeof *adders == NXC_N_KNOBS, "one for each knob");
   nxc_space space = {.training = training, .settings = settings};
   add_own(&space, arena);

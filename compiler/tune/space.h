@@ -23,7 +23,8 @@
   KNOB(GLOBAL, "global", "global")                                                                           \
   KNOB(OFFLOAD_OPTIMIZER, "optimizer", "offload")                                                            \
   KNOB(OFFLOAD_ACTIVATIONS, "activations", "offload")                                                        \
-  KNOB(ORDER, "schedule", "schedule")
+  KNOB(ORDER, "schedule", "schedule")                                                                        \
+  KNOB(REPLICATE, "replicate", "replicate")
 
 typedef enum nxc_knob {
 #define KNOB(id, name, group) NXC_KNOB_##id,
