@@ -45,7 +45,7 @@ static bool state_read(const nxk_kernel *kernel, matmul_state *state) {
   state->trans_a = kernel->operator.attrs[NX_matmul_trans_a].integer;
   state->trans_b = kernel->operator.attrs[NX_matmul_trans_b].integer;
   state->accumulate = kernel->operator.attrs[NX_matmul_accumulate].integer;
-  state->has_bias = kernel->operator.n_in> 2;
+  state->has_bias = kernel->operator.n_in > 2;
   state->k = state->trans_a ? cpu_rows(a) : cpu_columns(a);
   return state->m > 0 && state->n > 0 && state->k > 0;
 }

@@ -135,7 +135,7 @@ void CPU_NAME(cpu_moe_route)(const nxk_kernel *kernel, const nxk_frame *frame) {
   const float *all = cpu_in_at(kernel, frame, 1);
   int64_t n = moe.n_sequences * moe.sequence, k = moe.top_k, n_threads = kernel->device->n_threads;
   int64_t n_local = cpu_in(kernel, 0)->dims[1], seq_start = cpu_int(kernel, frame, NX_moe_route_seq_start);
-  const float *more = kernel->operator.n_in> 2 ? cpu_in_at(kernel, frame, 2) : NULL;
+  const float *more = kernel->operator.n_in > 2 ? cpu_in_at(kernel, frame, 2) : NULL;
   bool ranked = moe.drop == NXK_MOE_LEAST;
   if (more && !ranked) widen(more, moe.n_experts, s.correction);
   else s.correction = NULL;

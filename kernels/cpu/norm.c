@@ -116,7 +116,7 @@ static void row_apply(const norm_forward *f, const norm_row *from, int64_t row, 
 
 static norm_forward forward_of(const nxk_kernel *kernel, const nxk_frame *frame, row_room rooms[2]) {
   const nxk_tensor *x = cpu_in(kernel, 0), *y = cpu_out(kernel, 0), *g = cpu_in(kernel, 1);
-  const nxk_tensor *b = kernel->operator.n_in> 2 ? cpu_in(kernel, 2) : NULL;
+  const nxk_tensor *b = kernel->operator.n_in > 2 ? cpu_in(kernel, 2) : NULL;
   int64_t n = cpu_columns(x);
   float centre = cpu_int(kernel, frame, NX_rms_norm_zero_centred) ? 1 : 0;
   return (norm_forward){

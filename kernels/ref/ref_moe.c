@@ -90,7 +90,7 @@ void ref_moe_route(const ref_call *call) {
   ref_operand experts = ref_out(call, 0), weights = ref_out(call, 1), counts = ref_out(call, 2),
               losses = ref_out(call, 3);
   nxk_moe moe = route_form(call);
-  bool third = call->operator->n_in> 2, ranked = moe.drop == NXK_MOE_LEAST, corrected = third && !ranked;
+  bool third = call->operator->n_in > 2, ranked = moe.drop == NXK_MOE_LEAST, corrected = third && !ranked;
   route_work w = route_work_of(call->work, &moe, corrected);
   int64_t k = moe.top_k, n_local = logits.dims[1], seq_start = ref_int(call, NX_moe_route_seq_start);
   double sums[2], total[2] = {0, 0};

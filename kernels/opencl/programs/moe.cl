@@ -314,7 +314,7 @@ kernel void moe_combine(OPERANDS) {
   for (long at = i / width * k; at < (i / width + 1) * k; at++) {
     long row = nxk_moe_row(X1(at), XN(0) / width);
     if (row < 0) continue;
-#if N_IN > 2 && A_drop != 2
+#if N_IN > 2
     sum += X2(at) * X0(row * width + i % width);
 #else
     sum += X0(row * width + i % width);
