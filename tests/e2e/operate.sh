@@ -45,7 +45,7 @@ awk -F '\t' '$3 == "begins" && $4 == "step 0" { b = 1 } $3 == "saved" && $4 == "
 report 'progress.txt has its events' $?
 plan each run.timers=2 run.timers_over=all run.log_every=12 run.log_flops=false
 expect 'times of each rank' 0 'ms a step:  data [0-9.]*,[0-9.]*  passes' $run each.bin --dir each
-grep -q 'ms a step of rank 0:  .* matmul [0-9.]*' out && ! grep -q tflops each/metrics.jsonl
+grep -q 'ms a step of rank 0:  .*\bmatmul [0-9.]*' out && ! grep -q tflops each/metrics.jsonl
 report 'and of each kind of operator' $?
 
 expect 'what the folder of a run says' 0 '^step        12 of 12$' "$nxrun" status timed
