@@ -22,7 +22,7 @@ static const char usage[] =
     "that cannot be read, or wrong usage.\n"
     "  --format FORMAT      text, short, json, sarif, github, gitlab or junit\n"
     "  --fix                mend what has one safe repair: misspellings, moved keys,\n"
-    "                       numbers read as text, options that are gone\n"
+    "                       numbers read as text, words of other places\n"
     "  --unsafe             with --fix: make the other repairs too\n"
     "  --diff               print what --fix would change, and change nothing\n"
     "  --watch              judge again whenever a FILE changes\n"

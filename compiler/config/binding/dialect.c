@@ -135,11 +135,14 @@ static bool has_words(nxc_binding *binding, const nxc_bound *bound, const nxc_no
   return all;
 }
 
-/* An option that this version does not have becomes the one that it has in its place, or goes. */
+/* An option that this version does not have becomes the one that it has in its place, or goes. Neither is a
+ * safe repair: the version, too, may be another than it is taken for, and what took its place may count
+ * otherwise. */
 static nxc_repair repair_past(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node) {
   const char *became = row->became;
-  if (became == NULL) return nxc_repair_remove(binding->arena, node, true);
-  return nxc_binding_rename(binding, node, row->name, became, true);
+  if (became == NULL) return nxc_repair_remove(binding->arena, node, false);
+  if (strchr(became, ' ') != NULL) return (nxc_repair){0}; /* with a value of its own, or one of several */
+  return nxc_binding_rename(binding, node, row->name, became, false);
 }
 
 static void bind_option(nxc_binding *binding, const nxc_option_row *row, const nxc_node *node,

@@ -284,12 +284,22 @@ static bool find_foreign(const unknown_key *key, nxc_foreign_word *word) {
   return nxc_foreign_word_find(key->binding->dialect, key->binding->version, key->name, map, word);
 }
 
+/* A word that is often written for an option may have been said of something else, as steps of a share: only
+ * a value that the option takes tells that it is the same. */
+static bool fits(const unknown_key *key, const char *meant) {
+  const nxc_option_row *row = nxc_option_find(key->binding->dialect, meant);
+  const nxc_value *value = nxc_node_value(key->binding->arena, key->node);
+  return value != NULL &&
+         nxc_domain_judge(key->binding->arena, &row->domain, value, false).misfit == NXC_FITS;
+}
+
 /* Of several words another system's own is likelier than a word of this one that is only near. */
 static bool is_misspelt(unknown_key *key) {
   nxc_binding *binding = key->binding;
-  nxc_near meant = {known_misspelling(binding->dialect, key->name), true};
+  nxc_near meant = {known_misspelling(binding->dialect, key->name), false};
   bool known = meant.name != NULL;
-  if (!known) meant = nearest_beside(binding, key->name);
+  if (known) meant.certain = fits(key, meant.name);
+  else meant = nearest_beside(binding, key->name);
   if (meant.name != NULL && !meant.certain && same_key_elsewhere(binding, key->name).missed) return false;
   if (meant.name == NULL) return false;
   nxc_foreign_word word = {0};
