@@ -3,11 +3,13 @@
 
 #include "compiler/commands/commands.h"
 #include "compiler/commands/output.h"
+#include "compiler/diagnostics/characters.h"
 #include "compiler/document/document.h"
 #include "compiler/edit/unified.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The text of standard input, where it is mended; the files' overlays take its place once there are repairs.
  */
@@ -30,8 +32,24 @@ static bool has_changed(const nxc_fixed_file *file) {
   return file->n_bytes != file->n_original || memcmp(file->text, file->original, file->n_bytes) != 0;
 }
 
+/* What somebody has saved since it was read would be lost. */
+static bool is_as_read(nxc_arena *arena, const nxc_fixed_file *file) {
+  char *now = nxc_arena_alloc(arena, file->n_original + 2);
+  FILE *stream = fopen(file->path, "rb");
+  size_t n_bytes = stream ? fread(now, 1, file->n_original + 1, stream) : 0;
+  if (stream != NULL) fclose(stream);
+  return n_bytes == file->n_original && memcmp(now, file->original, n_bytes) == 0;
+}
+
 static bool write_one(nxc_arena *arena, const nxc_fixed_file *file) {
   if (strcmp(file->path, "-") == 0) return fwrite(file->text, 1, file->n_bytes, stdout) == file->n_bytes;
+  const char *why = access(file->path, W_OK) != 0 ? strerror(errno)
+                    : !is_as_read(arena, file)    ? "it has changed since it was read"
+                                                  : NULL;
+  if (why != NULL) {
+    fprintf(stderr, "nxcfg validate: cannot write %s: %s\n", nxc_characters_shown(arena, file->path), why);
+    return false;
+  }
   return nxc_output_write(arena, "validate", file->path, file->text, file->n_bytes);
 }
 

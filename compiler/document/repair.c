@@ -93,6 +93,13 @@ static size_t skip_blanks(const char *text, size_t at, size_t end) {
   return at;
 }
 
+/* How its lines end; of the last one nothing need tell. */
+static const char *line_break(const nxc_source *source) {
+  size_t n_bytes, behind = source->line_start[1];
+  nxc_source_line(source, 1, &n_bytes);
+  return behind - n_bytes == 2 ? "\r\n" : "\n";
+}
+
 /* What may stand behind a pair: nothing, a comment, or of a command line the mark that it goes on. */
 static bool is_rest(const char *text, size_t at, size_t end, bool option) {
   at = skip_blanks(text, at, end);
@@ -160,7 +167,9 @@ static bool find_option(const nxc_node *node, own_line *line) {
   if (!is_option(key.source, begin) || (!is_switch && !is_whole(node)) || end <= begin) return false;
   const char *text = key.source->text;
   char quote = is_switch ? '\0' : text[nxc_span_offset(value, false) - 1];
-  if ((quote == '"' || quote == '\'') && text[end] == quote) end++;
+  bool quoted = quote == '"' || quote == '\'';
+  if (quoted && text[end] != quote) return false; /* others share its quotes */
+  end += quoted;
   *line = (own_line){key.source, begin, end, begin, end};
   return true;
 }
@@ -210,14 +219,12 @@ nxc_repair nxc_repair_move(nxc_arena *arena, const nxc_node *node, const nxc_nod
   if (skip_blanks(from.source->text, first.begin, first.begin + n_bytes) != first.key) return (nxc_repair){0};
   size_t named = nxc_span_offset(node->key_at, true), end = from.end;
   while (end > named && strchr("\r\n", from.source->text[end - 1])) end--;
-  const char *line_break =
-      end < from.end ? nxc_arena_strndup(arena, from.source->text + end, from.end - end) : "\n";
   const char *quote = from.source->text[from.key] == '"' ? "\"" : "";
   if (*quote && from.source->text[from.behind - 1] != ',')
     return (nxc_repair){0}; /* the last in its braces */
   const char *moved =
       nxc_arena_printf(arena, "%.*s%s%s%s%.*s%s", (int)(first.key - first.begin), start, quote, key, quote,
-                       (int)(end - named), from.source->text + named, line_break);
+                       (int)(end - named), from.source->text + named, line_break(from.source));
   nxc_edit edits[2] = {{from.source, from.begin, from.end, ""},
                        {from.source, first.begin, first.begin, moved}};
   const nxc_repair repair = {edits, 2, safe};
@@ -226,14 +233,20 @@ nxc_repair nxc_repair_move(nxc_arena *arena, const nxc_node *node, const nxc_nod
 
 /* -- what lacks ------------------------------------------------------------------------------------------ */
 
-/* Where the first of its children stands that begins a line; behind hyphens, where `option`. */
+/* In a command line; a key of YAML may be written with hyphens too. */
+static bool is_argument(nxc_span key) {
+  return is_option(key.source, nxc_span_offset(key, false)) &&
+         key.source->text[nxc_span_offset(key, true)] != ':';
+}
+
+/* Where the first of its children stands that begins a line; as an argument, where `option`. */
 static bool first_line(const nxc_node *section, bool option, own_line *line) {
   for (size_t i = 0; section != NULL && section->kind == NXC_NODE_MAP && i < section->n_children; i++) {
     nxc_span key = section->children[i]->key_at;
     if (key.source == NULL || !key.source->editable || is_repeated(section->children[i])) continue;
     size_t n_bytes, at = nxc_span_offset(key, false);
     size_t begin = (size_t)(nxc_source_line(key.source, key.line, &n_bytes) - key.source->text);
-    if (skip_blanks(key.source->text, begin, at) != at || is_option(key.source, at) != option) continue;
+    if (skip_blanks(key.source->text, begin, at) != at || is_argument(key) != option) continue;
     *line = (own_line){key.source, begin, begin + n_bytes, at, 0};
     return true;
   }
@@ -250,17 +263,18 @@ nxc_repair nxc_repair_add(nxc_arena *arena, const nxc_node *section, const char 
   if (first_line(section, true, &line)) {
     bool goes_on = line.end > line.begin && line.source->text[line.end - 1] == '\\';
     return insert(arena, line.source, line.begin,
-                  nxc_arena_printf(arena, "%.*s--%s%s%s%s\n", (int)(line.key - line.begin),
+                  nxc_arena_printf(arena, "%.*s--%s%s%s%s%s", (int)(line.key - line.begin),
                                    line.source->text + line.begin, key, text ? " " : "", text ? text : "",
-                                   goes_on ? " \\" : ""));
+                                   goes_on ? " \\" : "", line_break(line.source)));
   }
   if (text == NULL || !first_line(section, false, &line)) return (nxc_repair){0};
   bool braces =
       section->at.source != NULL && section->at.source->text[nxc_span_offset(section->at, false)] == '{';
   const char *quote = line.source->text[line.key] == '"' ? "\"" : "";
   return insert(arena, line.source, line.begin,
-                nxc_arena_printf(arena, "%.*s%s%s%s: %s%s\n", (int)(line.key - line.begin),
-                                 line.source->text + line.begin, quote, key, quote, text, braces ? "," : ""));
+                nxc_arena_printf(arena, "%.*s%s%s%s: %s%s%s", (int)(line.key - line.begin),
+                                 line.source->text + line.begin, quote, key, quote, text, braces ? "," : "",
+                                 line_break(line.source)));
 }
 
 nxc_repair nxc_repair_export(nxc_arena *arena, const nxc_node *root, const char *name, const char *text) {
@@ -268,5 +282,6 @@ nxc_repair nxc_repair_export(nxc_arena *arena, const nxc_node *root, const char 
   if (!first_line(root, true, &line)) return (nxc_repair){0};
   const nxc_source *source = line.source;
   uint32_t at = strncmp(source->text, "#!", 2) == 0 && source->n_lines > 1 ? 1 : 0;
-  return insert(arena, source, source->line_start[at], nxc_arena_printf(arena, "export %s=%s\n", name, text));
+  return insert(arena, source, source->line_start[at],
+                nxc_arena_printf(arena, "export %s=%s%s", name, text, line_break(source)));
 }

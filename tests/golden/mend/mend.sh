@@ -75,6 +75,28 @@ result "no other line changes" $? "$changed lines of $n_mended files"
 ! grep -q TENSR "$work/often.sh"
 result "a misspelling that comes fourteen times is mended at once" $?
 
+# What is put in ends its line as the others do.
+sed 's/$/\r/' elsewhere.yml >"$work/cr.yml"
+"$nxcfg" validate --fix --unsafe -q "$work/cr.yml" >/dev/null
+"$nxcfg" validate --fix --unsafe - <elsewhere.yml | sed 's/$/\r/' | cmp -s - "$work/cr.yml"
+result "lines that end in CR LF do so afterwards" $?
+
+# What somebody saves after a file was read stays: the layer, a pipe, is read behind it.
+cp keys.yaml "$work/saved.yaml"
+mkfifo "$work/layer"
+(
+  exec 3>"$work/layer"
+  echo '# saved' >>"$work/saved.yaml"
+  exec 3>&-
+  while [ -p "$work/layer" ]; do : >"$work/layer"; done
+) &
+said=$("$nxcfg" validate --fix -q "$work/saved.yaml" -l "$work/layer" 2>&1 >/dev/null)
+ended=$?
+kill $! && wait $! 2>/dev/null
+rm "$work/layer"
+grep -v '^# saved' "$work/saved.yaml" | cmp -s - keys.yaml && [ "$ended" = 2 ]
+result "a file that has changed since it was read is not written" $? "$said"
+
 # What a person has to find the same: the rights of a script, links, standard input, the exit status.
 cp keys.yaml "$work/run.yaml"
 chmod 750 "$work/run.yaml"
