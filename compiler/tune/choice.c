@@ -271,6 +271,8 @@ void nxc_choice_set(const nxc_space *space, const nxc_choice *choice, nxc_settin
   set_int(&to, NX_SETTING_MESH_WORLD, t.layout.world);
   set_int(&to, NX_SETTING_MESH_DATA, t.layout.data);
   set_int(&to, NX_SETTING_BATCH_ACCUMULATION, t.batch.n_micro);
+  if (nxc_has(settings, NX_SETTING_MODEL_VOCAB_PADDED)) /* it follows, and is not to be said */
+    set_int(&to, NX_SETTING_MODEL_VOCAB_PADDED, t.model.vocab_padded);
 }
 
 nxc_knob_value nxc_choice_value(const nxc_space *space, const nxc_choice *choice, nxc_knob knob) {
