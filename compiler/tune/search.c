@@ -13,6 +13,7 @@
 
 enum {
   KEPT = 512,            /* the fastest, to be judged */
+  LEAST_JUDGED = 10,     /* text may be faster than its record; the best is the same of any --top */
   MOST_LISTED = 1 << 20, /* where all are judged */
   ROUNDS = 16,           /* of lists behind lists that are refused */
 };
@@ -301,11 +302,11 @@ static void judge_one(search *s, const nxc_choice *choice) {
 static void judge_layouts(search *s) {
   nxc_tune_result *r = s->result;
   bool forecasts = s->request->machine->device == NULL;
-  for (size_t i = 0; i < s->n_list && (forecasts || r->n_best < s->request->top) && !is_late(s); i++) {
+  size_t most = s->request->top > LEAST_JUDGED ? s->request->top : LEAST_JUDGED;
+  for (size_t i = 0; i < s->n_list && (forecasts || r->n_best < most) && !is_late(s); i++) {
     const nxc_choice *choice = &s->list[i].choice;
     if (!nxc_reasons_refuse(s->reasons, choice)) judge_one(s, choice);
-    tell(s, forecasts ? (double)(i + 1) / (double)s->n_list
-                      : 0.8 + 0.2 * (double)r->n_best / (double)s->request->top);
+    tell(s, forecasts ? (double)(i + 1) / (double)s->n_list : 0.8 + 0.2 * (double)r->n_best / (double)most);
   }
 }
 
