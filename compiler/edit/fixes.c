@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct nxc_earlier_text {
+  const char *text;
+  size_t n_bytes;
+  const struct nxc_earlier_text *before;
+};
+
 struct nxc_fixes {
   nxc_arena *arena;
   bool unsafe;
@@ -98,7 +104,7 @@ static bool take(nxc_fixes *fixes, const nxc_repair *repair) {
   for (size_t i = 0; i < repair->n_edits; i++)
     if (repair->edits[i].source != source) return false;
   nxc_fixed_file *file = file_of(fixes, source);
-  if (file == NULL) return false;
+  if (file == NULL || file->returns) return false;
   nxc_edit *edits = nxc_arena_array(fixes->arena, repair->n_edits, sizeof *edits);
   size_t n_there = 0;
   for (size_t i = 0; i < repair->n_edits; i++) {
@@ -135,8 +141,19 @@ void nxc_fixes_count(const nxc_sink *sink, bool notes, size_t *n_safe, size_t *n
 
 /* -- making ---------------------------------------------------------------------------------------------- */
 
+/* Whether one repair undoes another: without this the last pass would decide. */
+static bool was_there(const nxc_fixed_file *file) {
+  const struct nxc_earlier_text *one = file->earlier;
+  while (one != NULL && (one->n_bytes != file->n_bytes || memcmp(one->text, file->text, one->n_bytes) != 0))
+    one = one->before;
+  return one != NULL;
+}
+
 static void make(nxc_arena *arena, nxc_fixed_file *file) {
   if (file->edits.n_items > 0) {
+    struct nxc_earlier_text *now = nxc_arena_alloc(arena, sizeof *now);
+    *now = (struct nxc_earlier_text){file->text, file->n_bytes, file->earlier};
+    file->earlier = now;
     size_t n_mark = file->n_bytes - file->source->n_bytes, n_text;
     const char *text = nxc_edits_apply(arena, file->source, &file->edits, &n_text);
     char *whole = nxc_arena_alloc(arena, n_mark + n_text + 1);
@@ -144,6 +161,7 @@ static void make(nxc_arena *arena, nxc_fixed_file *file) {
     memcpy(whole + n_mark, text, n_text);
     file->text = whole;
     file->n_bytes = n_mark + n_text;
+    file->returns = was_there(file);
   }
   file->edits = (nxc_edit_list){0};
   file->source = NULL;

@@ -17,6 +17,8 @@ typedef struct nxc_fixed_file {
   size_t n_original, n_bytes;
   nxc_edit_list edits; /* of this pass, in the source below */
   const nxc_source *source;
+  struct nxc_earlier_text *earlier; /* the texts before */
+  bool returns;                     /* repairs lead to and fro: it stays as it is */
 } nxc_fixed_file;
 
 typedef struct nxc_fixed_id {
