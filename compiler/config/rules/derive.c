@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compiler/config/rules/rule_inputs.h"
+#include "compiler/config/rules/rule_report.h"
 
 #include "compiler/settings/domain.h"
 

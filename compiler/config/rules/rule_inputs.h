@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rule asks about: its expressions over a run, what their names are called in the user's dialect and
- * where they stand, and the finding that shows them. */
+/* What a rule asks about: its expressions over a run, and what their names are, and are called in the user's
+ * dialect. */
 #ifndef NXC_CONFIG_RULE_INPUTS_H
 #define NXC_CONFIG_RULE_INPUTS_H
 
@@ -13,6 +13,8 @@ bool nxc_rule_applies(const nxc_rule_run *run, const nxc_rule_row *rule);
 /* The option behind a name; NULL: it is none. */
 const nxc_bound *nxc_rule_bound(const nxc_rule_run *run, const nxc_name *name);
 const char *nxc_rule_name(const nxc_rule_run *run, const nxc_name *name);
+/* NULL: unknown. */
+const nxc_value *nxc_rule_value(nxc_rule_run *run, const nxc_name *name);
 /* The names of both expressions, those of the demand first. */
 size_t nxc_rule_inputs(nxc_rule_run *run, const nxc_expression *demand, const nxc_expression *when,
                        nxc_name **names);
@@ -23,7 +25,5 @@ bool nxc_rule_is_missing(nxc_rule_run *run, const nxc_name *name);
 /* What a violation weighs here: a code that grew out of the system may have its own mind about what that
  * demands. */
 nxc_severity nxc_rule_severity(const nxc_rule_run *run, const nxc_rule_row *rule);
-void nxc_rule_report(nxc_rule_run *run, const nxc_rule_row *rule, const nxc_expression *demand,
-                     const nxc_expression *when);
 
 #endif
