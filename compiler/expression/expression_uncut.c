@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that tell of given cuts how they may be said: those of expression_cuts.c, backwards. */
 #include "compiler/expression/expression_cuts.h"
+#include "compiler/expression/expression_function.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef const nxc_value *const *arguments;
-typedef nxc_evaluation evaluation;
 
 typedef struct chunks {
   const nxc_value *cuts;

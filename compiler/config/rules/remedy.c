@@ -117,22 +117,17 @@ typedef struct concern {
   bool broken;
 } concern;
 
-/* Whether the outcome follows the option: one that is unknown without it hangs on it. */
-static bool hangs_on(nxc_rule_run *run, const nxc_bound *bound, const nxc_rule_row *rule) {
-  trial without = trial_of(run, bound, NULL, false);
-  trial as_it_is = trial_of(run, bound, bound->value, bound->given);
-  return judge(&without, rule) != judge(&as_it_is, rule);
-}
-
+/* Those whose outcome follows the option: one that is unknown without it hangs on it. */
 static size_t concerns_of(nxc_rule_run *run, const nxc_bound *bound, concern *concerns) {
   size_t n = 0;
   for (size_t i = 0; i < nxc_n_rules; i++) {
     const nxc_rule_row *rule = &nxc_rules[i];
     if (rule->require == NULL || rule->severity < NXC_SEVERITY_ERROR || !nxc_rule_applies(run, rule))
       continue;
-    if (!hangs_on(run, bound, rule)) continue;
+    trial without = trial_of(run, bound, NULL, false);
     trial as_it_is = trial_of(run, bound, bound->value, bound->given);
-    concerns[n++] = (concern){rule, judge(&as_it_is, rule) == BROKEN};
+    outcome now = judge(&as_it_is, rule);
+    if (now != judge(&without, rule)) concerns[n++] = (concern){rule, now == BROKEN};
   }
   return n;
 }
@@ -194,16 +189,18 @@ static bool changes_model(const nxc_bound *bound) {
   return false;
 }
 
+static const char *shown(nxc_arena *arena, const nxc_value *value) {
+  return value->kind == NXC_STRING ? value->text : nxc_value_show(arena, value);
+}
+
 static double weigh(const search *s, const nxc_bound *bound, const nxc_value *value, double size) {
   bool named = is_named(s->said, bound);
-  const char *shown = value == NULL               ? NULL
-                      : value->kind == NXC_STRING ? value->text
-                                                  : nxc_value_show(s->run->arena, value);
-  if (shown != NULL && value->kind == NXC_INT) { /* none of which it is a divisor, or a multiple */
-    const char *to = nxc_arena_printf(s->run->arena, "to %s", shown);
-    const char *such = nxc_arena_printf(s->run->arena, "such as %s", shown);
+  const char *text = value ? shown(s->run->arena, value) : NULL;
+  if (text != NULL && value->kind == NXC_INT) { /* none of which it is a divisor, or a multiple */
+    const char *to = nxc_arena_printf(s->run->arena, "to %s", text);
+    const char *such = nxc_arena_printf(s->run->arena, "such as %s", text);
     if (nxc_remedy_says(s->said, to) || nxc_remedy_says(s->said, such)) size *= 0.01;
-  } else if (shown != NULL && value->kind != NXC_BOOL && nxc_remedy_says(s->said, shown)) {
+  } else if (text != NULL && value->kind != NXC_BOOL && nxc_remedy_says(s->said, text)) {
     size *= 0.01;
   }
   if (changes_model(bound)) size += 0.7;
@@ -414,10 +411,6 @@ static inputs inputs_of(nxc_rule_run *run, const nxc_rule_row *rule, const char 
 static bool is_switch(const change *best) {
   const nxc_node *node = best->bound->node;
   return best->value != NULL && best->value->kind == NXC_BOOL && nxc_span_same(node->at, node->key_at);
-}
-
-static const char *shown(nxc_arena *arena, const nxc_value *value) {
-  return value->kind == NXC_STRING ? value->text : nxc_value_show(arena, value);
 }
 
 static nxc_repair add(nxc_rule_run *run, const change *best) {
