@@ -14,10 +14,8 @@ static const char *text_of(nxc_arena *arena, const nxc_value *value) {
 }
 
 static nxc_repair add(nxc_rule_run *run, const nxc_bound *bound) {
-  const nxc_node *section = run->binding->document->root;
-  const char *name = bound->row->name, *last = nxc_name_last(name), *error;
-  if (last > name)
-    section = nxc_node_lookup(section, nxc_arena_strndup(run->arena, name, (size_t)(last - name - 1)));
+  const nxc_node *section = nxc_rule_section(run, bound);
+  const char *last = nxc_name_last(bound->row->name), *error;
   const nxc_expression *from = nxc_rule_parse(run, bound->row->from);
   const nxc_value *value = from ? nxc_rule_evaluate(run, from, &error) : NULL;
   bool known = value != NULL && bound->row->domain.type != NXC_TYPE_MAP && value->kind != NXC_LIST;

@@ -415,13 +415,11 @@ static bool is_switch(const change *best) {
 
 static nxc_repair add(nxc_rule_run *run, const change *best) {
   static const char environment[] = "environment.";
-  const nxc_node *root = run->binding->document->root, *section = root;
+  const nxc_node *root = run->binding->document->root, *section = nxc_rule_section(run, best->bound);
   const char *name = best->bound->row->name, *last = nxc_name_last(name),
              *text = shown(run->arena, best->value);
   if (strncmp(name, environment, sizeof environment - 1) == 0)
     return nxc_repair_export(run->arena, root, last, text);
-  if (last > name)
-    section = nxc_node_lookup(root, nxc_arena_strndup(run->arena, name, (size_t)(last - name - 1)));
   bool megatron = strcmp(run->binding->dialect->name, "megatron") == 0;
   bool alone = megatron && best->value->kind == NXC_BOOL;
   return section ? nxc_repair_add(run->arena, section, last, alone ? NULL : text) : (nxc_repair){0};

@@ -45,6 +45,13 @@ const nxc_bound *nxc_rule_bound(const nxc_rule_run *run, const nxc_name *name) {
   return name->kind == NXC_NAME_MODEL_CONFIG ? nxc_binding_find_model(run->binding, name->path) : NULL;
 }
 
+const nxc_node *nxc_rule_section(nxc_rule_run *run, const nxc_bound *bound) {
+  const nxc_node *root = run->binding->document->root;
+  const char *name = bound->row->name, *last = nxc_name_last(name);
+  if (last == name) return root;
+  return nxc_node_lookup(root, nxc_arena_strndup(run->arena, name, (size_t)(last - name - 1)));
+}
+
 /* The key of config.json that gives a setting, and that is written for it; NULL when none does. */
 static const char *model_key_of(const nxc_binding *binding, nxc_setting_id id) {
   for (size_t i = 0; binding->model_dialect != NULL && i < binding->model_dialect->n_options; i++) {

@@ -12,6 +12,8 @@ const nxc_value *nxc_rule_evaluate(nxc_rule_run *run, const nxc_expression *expr
 bool nxc_rule_applies(const nxc_rule_run *run, const nxc_rule_row *rule);
 /* The option behind a name; NULL: it is none. */
 const nxc_bound *nxc_rule_bound(const nxc_rule_run *run, const nxc_name *name);
+/* Where an option that is not given would stand; NULL: its section is not there. */
+const nxc_node *nxc_rule_section(nxc_rule_run *run, const nxc_bound *bound);
 const char *nxc_rule_name(const nxc_rule_run *run, const nxc_name *name);
 /* NULL: unknown. */
 const nxc_value *nxc_rule_value(nxc_rule_run *run, const nxc_name *name);
